@@ -1,0 +1,61 @@
+package v1alpha1
+
+// Condition types of a PostgresCluster.
+const (
+	// ConditionReady is the summary: everything is as the spec says, and serves.
+	ConditionReady = "Ready"
+	// ConditionAvailable: the primary accepts connections through its Service.
+	ConditionAvailable = "Available"
+	// ConditionProgressing: the operator is on its way to what the spec says.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: something is wrong that does not pass by itself.
+	ConditionDegraded = "Degraded"
+)
+
+// Reasons of conditions.
+const (
+	// ReasonReady: all instances run and stream.
+	ReasonReady = "Ready"
+	// ReasonPrimaryServing: the primary accepts connections.
+	ReasonPrimaryServing = "PrimaryServing"
+	// ReasonPrimaryNotServing: no primary accepts connections.
+	ReasonPrimaryNotServing = "PrimaryNotServing"
+	// ReasonSettled: nothing is left to do.
+	ReasonSettled = "Settled"
+	// ReasonHealthy: nothing is wrong.
+	ReasonHealthy = "Healthy"
+
+	// ReasonInitializing: the first instance is being initialised.
+	ReasonInitializing = "Initializing"
+	// ReasonCloning: replicas are being cloned.
+	ReasonCloning = "Cloning"
+	// ReasonStartingInstances: pods are on their way.
+	ReasonStartingInstances = "StartingInstances"
+	// ReasonScalingDown: instances are being removed.
+	ReasonScalingDown = "ScalingDown"
+	// ReasonRollingOut: instances are being restarted, one at a time.
+	ReasonRollingOut = "RollingOut"
+	// ReasonApplyingConfiguration: a changed configuration is being loaded.
+	ReasonApplyingConfiguration = "ApplyingConfiguration"
+	// ReasonRestartPending: parameters wait for a restart of PostgreSQL.
+	ReasonRestartPending = "RestartPending"
+	// ReasonDeleting: the cluster is being deleted.
+	ReasonDeleting = "Deleting"
+
+	// ReasonInvalidSpec: the stored object cannot be carried out.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonImageUnavailable: no image is known for the version, or it cannot be pulled.
+	ReasonImageUnavailable = "ImageUnavailable"
+	// ReasonUnschedulable: a pod finds no node.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonVolumePending: a volume claim is not bound.
+	ReasonVolumePending = "VolumePending"
+	// ReasonCrashLooping: a container ends again and again.
+	ReasonCrashLooping = "CrashLooping"
+	// ReasonInstanceUnreachable: an instance does not answer.
+	ReasonInstanceUnreachable = "InstanceUnreachable"
+	// ReasonNotOurs: an object of a needed name belongs to someone else.
+	ReasonNotOurs = "NotOurs"
+	// ReasonApplyFailed: the API server refused an object.
+	ReasonApplyFailed = "ApplyFailed"
+)
