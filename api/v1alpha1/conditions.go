@@ -56,6 +56,8 @@ const (
 	ReasonInstanceUnreachable = "InstanceUnreachable"
 	// ReasonNotOurs: an object of a needed name belongs to someone else.
 	ReasonNotOurs = "NotOurs"
+	// ReasonTerminating: an object of a needed name is still being deleted.
+	ReasonTerminating = "Terminating"
 	// ReasonApplyFailed: the API server refused an object.
 	ReasonApplyFailed = "ApplyFailed"
 )

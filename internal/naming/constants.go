@@ -31,6 +31,9 @@ const (
 const (
 	// AnnotationAppliedHash is the hash of what the operator applied last.
 	AnnotationAppliedHash = "db.my-domain.com/applied-hash"
+	// AnnotationTemplateHash, on a workload, is the hash of its pod template as it
+	// was applied: another one means a restart.
+	AnnotationTemplateHash = "db.my-domain.com/template-hash"
 )
 
 const (

@@ -1,0 +1,282 @@
+package controllers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/kube"
+	"github.com/my-org/postgres-operator/controllers/internal/plan"
+	"github.com/my-org/postgres-operator/controllers/internal/reports"
+	"github.com/my-org/postgres-operator/controllers/internal/resources"
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/controllers/internal/status"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/pki"
+)
+
+// pass is what the steps of one pass share.
+type pass struct {
+	*PostgresClusterReconciler
+	applier  kube.Applier
+	snapshot *state.Snapshot
+	build    *build
+	plan     plan.Plan
+	// ca is the certificate authority's Secret as this pass has it.
+	ca *corev1.Secret
+}
+
+func (p *pass) cluster() *dbv1alpha1.PostgresCluster { return p.snapshot.Cluster }
+
+// steps are carried out in this order. One that fails does not hold up those
+// that can do without it: each makes what it needs itself, or fails too.
+var steps = []struct {
+	name string
+	do   func(*pass, context.Context) error
+}{
+	{"certificates", (*pass).certificates},
+	{"credentials", (*pass).credentials},
+	{"permissions", (*pass).permissions},
+	{"services", (*pass).services},
+	{"policies", (*pass).policies},
+	{"instances", (*pass).instances},
+	{"restarts", (*pass).restarts},
+	{"removals", (*pass).removals},
+	{"roles", (*pass).roles},
+	{"reports", (*pass).reports},
+}
+
+// act carries out the plan. It returns what a person has to know, and the errors
+// that are worth a retry.
+func (r *PostgresClusterReconciler) act(ctx context.Context, snapshot *state.Snapshot, build *build, decided plan.Plan) ([]status.Fault, error) {
+	p := &pass{
+		PostgresClusterReconciler: r, snapshot: snapshot, build: build, plan: decided,
+		applier: kube.Applier{Client: r.Client, Live: r.Live},
+	}
+	var faults []status.Fault
+	var failures []error
+	for _, step := range steps {
+		err := step.do(p, ctx)
+		var foreign *kube.NotOursError
+		var terminating *kube.TerminatingError
+		switch {
+		case err == nil:
+		case errors.As(err, &foreign):
+			faults = append(faults, status.Fault{Reason: dbv1alpha1.ReasonNotOurs, Message: foreign.Error()})
+		case errors.As(err, &terminating):
+			// Its end is an event, which brings the next pass.
+			faults = append(faults, status.Fault{Reason: dbv1alpha1.ReasonTerminating, Message: terminating.Error()})
+		default:
+			faults = append(faults, status.Fault{Reason: dbv1alpha1.ReasonApplyFailed,
+				Message: fmt.Sprintf("%s: %v", step.name, err)})
+			failures = append(failures, fmt.Errorf("%s: %w", step.name, err))
+		}
+	}
+	return faults, errors.Join(failures...)
+}
+
+func (p *pass) apply(ctx context.Context, desired ...client.Object) error {
+	for _, object := range desired {
+		if err := p.applier.Apply(ctx, p.cluster(), object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch
+
+// certificates makes the authority and the certificates, and renews them.
+func (p *pass) certificates(ctx context.Context) error {
+	now := p.snapshot.Now
+	name := p.cluster().Name
+	ca, err := resources.CASecret(p.cluster(), p.snapshot.Secret(naming.CASecret(name)), now)
+	if err != nil {
+		return err
+	}
+	if err := p.apply(ctx, ca); err != nil {
+		return err
+	}
+	p.ca = ca
+	server, err := resources.ServerSecret(p.cluster(), ca, p.snapshot.Secret(naming.ServerSecret(name)), now)
+	if err != nil {
+		return err
+	}
+	replication, err := resources.ReplicationSecret(p.cluster(), ca, p.snapshot.Secret(naming.ReplicationSecret(name)), now)
+	if err != nil {
+		return err
+	}
+	return p.apply(ctx, server, replication)
+}
+
+// credentials makes the application user's Secret. A password that exists stays.
+func (p *pass) credentials(ctx context.Context) error {
+	existing := p.snapshot.Secret(naming.AppSecret(p.cluster().Name))
+	secret, err := resources.AppSecret(p.cluster(), existing, pki.NewPassword)
+	if err != nil {
+		return err
+	}
+	return p.apply(ctx, secret)
+}
+
+// The operator may grant only what it has itself: the rights of the instances'
+// Role (get, list and watch of the cluster; get, update and patch of the Lease)
+// are among its own.
+//
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch
+
+// permissions makes the instances' account and the Lease they hold.
+func (p *pass) permissions(ctx context.Context) error {
+	cluster := p.cluster()
+	return p.apply(ctx, resources.ServiceAccount(cluster), resources.Role(cluster), resources.RoleBinding(cluster),
+		resources.PrimaryLease(cluster))
+}
+
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+
+func (p *pass) services(ctx context.Context) error {
+	cluster := p.cluster()
+	return p.apply(ctx, resources.PrimaryService(cluster), resources.ReplicasService(cluster), resources.PodsService(cluster))
+}
+
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+
+// policies makes the NetworkPolicy and the disruption budget. A cluster of one
+// has no budget: it would block every drain.
+func (p *pass) policies(ctx context.Context) error {
+	cluster := p.cluster()
+	if err := p.apply(ctx, resources.NetworkPolicy(cluster, p.Options.OperatorNamespace)); err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	if budget := resources.DisruptionBudget(cluster, len(p.plan.Assignment.Members)); budget != nil {
+		keep[budget.Name] = true
+		if err := p.apply(ctx, budget); err != nil {
+			return err
+		}
+	}
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := p.List(ctx, &budgets, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{naming.LabelCluster: cluster.Name}); err != nil {
+		return fmt.Errorf("list PodDisruptionBudgets: %w", err)
+	}
+	return kube.Prune(ctx, p.Client, cluster, &budgets, keep)
+}
+
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=statefulsets;deployments,verbs=get;list;watch;create;patch;delete
+
+// instances makes the volume and the workload of each member. Each is tried,
+// whatever becomes of the others.
+func (p *pass) instances(ctx context.Context) error {
+	var failures []error
+	for _, name := range p.plan.Assignment.Members {
+		failures = append(failures, p.instance(ctx, name))
+	}
+	return errors.Join(failures...)
+}
+
+func (p *pass) instance(ctx context.Context, name string) error {
+	var existing *corev1.PersistentVolumeClaim
+	if known := p.snapshot.Instance(name); known != nil {
+		existing = known.Claim
+	}
+	if err := p.apply(ctx, resources.DataClaim(p.cluster(), name, existing)); err != nil {
+		return err
+	}
+	if !slices.Contains(p.plan.Apply, name) {
+		return nil
+	}
+	workload, err := p.build.workload(name)
+	if err != nil {
+		return err
+	}
+	return p.apply(ctx, workload)
+}
+
+// +kubebuilder:rbac:groups="",resources=pods,verbs=delete;patch
+
+// restarts deletes the pods whose turn it is to be replaced. Promise 8: the
+// instance manager stops PostgreSQL with a checkpoint, and the same instance
+// comes back on the same volume.
+func (p *pass) restarts(ctx context.Context) error {
+	var failures []error
+	for _, restart := range p.plan.Restart {
+		failures = append(failures, kube.Delete(ctx, p.Client, p.snapshot.Instance(restart.Instance).Pod))
+	}
+	return errors.Join(failures...)
+}
+
+// removals deletes the workloads of former members, and the volumes of those
+// whose pods are gone. The plan never names the primary.
+func (p *pass) removals(ctx context.Context) error {
+	var failures []error
+	for _, name := range p.plan.Remove {
+		workload := p.snapshot.Instance(name).Workload
+		failures = append(failures, kube.Delete(ctx, p.Client, workload.Object().(client.Object),
+			client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	}
+	for _, name := range p.plan.RemoveVolume {
+		failures = append(failures, kube.Delete(ctx, p.Client, p.snapshot.Instance(name).Claim))
+	}
+	return errors.Join(failures...)
+}
+
+// roles moves the Services: the label is taken from every other pod before it is
+// given to the primary, so that at no moment two pods have it.
+func (p *pass) roles(ctx context.Context) error {
+	ordered := slices.Clone(p.plan.Roles)
+	slices.SortStableFunc(ordered, func(a, b plan.PodRole) int {
+		return rank(a.Role) - rank(b.Role)
+	})
+	for _, role := range ordered {
+		pod := p.snapshot.Instance(role.Pod.Instance).Pod
+		if err := kube.SetLabel(ctx, p.Client, pod, naming.LabelRole, role.Role); err != nil {
+			return err
+		}
+		pod = pod.DeepCopy()
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, naming.LabelRole, role.Role)
+		p.snapshot.Instance(role.Pod.Instance).Pod = pod
+	}
+	return nil
+}
+
+func rank(role string) int {
+	if role == naming.RolePrimary {
+		return 1
+	}
+	return 0
+}
+
+// reports says which pods are asked for their reports, and with which
+// certificate.
+func (p *pass) reports(context.Context) error {
+	if p.ca == nil {
+		return nil // the step that made it has failed and said so
+	}
+	var targets []reports.Target
+	for _, instance := range p.snapshot.Instances {
+		if pod := instance.Pod; pod != nil && pod.Status.PodIP != "" {
+			targets = append(targets, reports.Target{Instance: instance.Name, PodUID: pod.UID, Host: pod.Status.PodIP})
+		}
+	}
+	key, err := kube.Hash(&metav1.ObjectMeta{Annotations: map[string]string{"ca": string(p.ca.Data[naming.KeyCACert])}})
+	if err != nil {
+		return err
+	}
+	cluster := p.cluster()
+	return p.Reports.Sync(client.ObjectKeyFromObject(cluster), targets, key, func() (*tls.Config, error) {
+		return pki.ControlClient(p.ca.Data, naming.ServiceHost(naming.PodsService(cluster.Name), cluster.Namespace), p.snapshot.Now)
+	})
+}

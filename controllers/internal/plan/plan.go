@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+)
+
+// Plan is what one pass shall bring about.
+type Plan struct {
+	// Assignment goes into the cluster's status before anything is done; the
+	// instances carry it out.
+	Assignment Assignment
+
+	// Apply are the members whose workload is made, or kept as it is wanted.
+	Apply []string
+	// Hold are the members whose workload exists and differs from what is wanted,
+	// and whose turn has not come: it is left alone.
+	Hold []string
+	// Restart are pods that run on an outdated template, which nobody else
+	// replaces.
+	Restart []PodRef
+	// Remove are instances whose workload is deleted; RemoveVolume those whose
+	// pods are gone, so that their volume follows.
+	Remove       []string
+	RemoveVolume []string
+	// Roles is the role label of each pod; pods that are not named are left alone.
+	Roles []PodRole
+
+	// Waits say what is awaited, most important first.
+	Waits []Wait
+}
+
+// Assignment is what the operator assigns to the instances.
+type Assignment struct {
+	Members          []string
+	TargetPrimary    string
+	CurrentPrimary   string
+	SystemIdentifier string
+}
+
+// PodRef is one pod, by identity.
+type PodRef struct {
+	Instance string
+	Name     string
+	UID      types.UID
+}
+
+// PodRole is the role label that a pod shall have; "" removes it.
+type PodRole struct {
+	Pod  PodRef
+	Role string
+}
+
+// Wait is something that will happen by itself.
+type Wait struct {
+	// Reason is one of the condition reasons of the API.
+	Reason string
+	// Message names the object and the next expected event.
+	Message string
+}
+
+// Wanted is what the builders made of the spec, as far as decisions need it.
+type Wanted struct {
+	// Changed tells for each instance with a workload whether what is wanted
+	// differs from it in a way that restarts its pod.
+	Changed map[string]bool
+}
+
+// Decide makes the plan of one pass.
+func Decide(s *state.Snapshot, wanted Wanted) Plan {
+	var p Plan
+	p.Assignment = assign(s)
+	scaleDown(s, &p)
+	rollOut(s, wanted, &p)
+	p.Roles = roles(s, p.Assignment)
+	p.Waits = append(p.Waits, waits(s, p.Assignment)...)
+	return p
+}

@@ -1,0 +1,37 @@
+package plan
+
+import (
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// waits names what each member is on its way to.
+func waits(s *state.Snapshot, a Assignment) []Wait {
+	var p Plan
+	for _, name := range a.Members {
+		instance := s.Instance(name)
+		current, known := instance.State()
+		switch {
+		case !instance.Exists() || instance.Pod == nil:
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s: its pod has to be created", name)
+		case !known:
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s: pod %s has to start", name, instance.Pod.Name)
+		case current == protocol.StateInitializing:
+			p.wait(dbv1alpha1.ReasonInitializing, "instance %s is initialising the database", name)
+		case current == protocol.StateCloning || current == protocol.StateWaitingForPrimary:
+			p.wait(dbv1alpha1.ReasonCloning, "instance %s is being cloned from the primary", name)
+		case current == protocol.StateWaitingForVolume:
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s waits for the volume, which another pod still uses", name)
+		case name == a.TargetPrimary && !instance.IsPrimary():
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to accept connections as the primary", name)
+		case !instance.Serving() || instance.Replacing():
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to become ready", name)
+		case instance.Report.Report.ConfigGeneration < s.Cluster.Generation && instance.Report.Report.Problem == nil:
+			p.wait(dbv1alpha1.ReasonApplyingConfiguration, "instance %s is loading the configuration", name)
+		case len(instance.Report.Report.PendingRestart) > 0:
+			p.wait(dbv1alpha1.ReasonRestartPending, "instance %s has to restart for %v: delete its pod when a short interruption suits", name, instance.Report.Report.PendingRestart)
+		}
+	}
+	return p.Waits
+}

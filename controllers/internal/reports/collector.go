@@ -1,0 +1,230 @@
+package reports
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+const (
+	// holdTime is how long an instance may hold back its answer. The age of a
+	// report is at most this, and a little, on a healthy instance.
+	holdTime = 20 * time.Second
+	// answerTime is the time beyond holdTime after which an instance counts as
+	// hung.
+	answerTime = 5 * time.Second
+	// retryFirst and retryMost bound the pause after a failed question. A pod
+	// that has just started answers within a second or two; one that is gone for
+	// long is asked rarely.
+	retryFirst = 200 * time.Millisecond
+	retryMost  = 5 * time.Second
+)
+
+// Source asks one instance. It is implemented by protocol.Client.
+type Source interface {
+	Status(ctx context.Context, host, after string, wait time.Duration) (protocol.Report, error)
+	Close()
+}
+
+// Dial makes a Source that uses the given TLS configuration.
+type Dial func(config *tls.Config) Source
+
+// Target is one instance to ask.
+type Target struct {
+	Instance string
+	PodUID   types.UID
+	// Host is the pod's IP address.
+	Host string
+}
+
+// Collector keeps the latest report of every instance of every cluster.
+type Collector struct {
+	dial   Dial
+	now    func() time.Time
+	events chan event.TypedGenericEvent[*dbv1alpha1.PostgresCluster]
+
+	mutex    sync.Mutex
+	clusters map[types.NamespacedName]*cluster
+	closed   bool
+}
+
+// cluster is what the collector knows of one PostgresCluster.
+type cluster struct {
+	credentials string // what the TLS configuration was made from
+	source      Source
+	pollers     map[types.UID]*poller
+}
+
+// poller is the goroutine of one pod and what it learnt last.
+type poller struct {
+	target Target
+	stop   context.CancelFunc
+	entry  state.ReportEntry
+}
+
+// New makes a Collector. The clock is injected for tests.
+func New(dial Dial, now func() time.Time) *Collector {
+	return &Collector{
+		dial: dial, now: now,
+		// Events beyond the buffer wait in the pollers; the controller drains fast.
+		events:   make(chan event.TypedGenericEvent[*dbv1alpha1.PostgresCluster], 1024),
+		clusters: map[types.NamespacedName]*cluster{},
+	}
+}
+
+// Events tells which clusters have a changed report.
+func (c *Collector) Events() <-chan event.TypedGenericEvent[*dbv1alpha1.PostgresCluster] {
+	return c.events
+}
+
+// Sync says which pods of a cluster are to be asked, and with which credentials:
+// the key identifies them, and config is called only if the key has changed.
+// Pods that are no longer named are forgotten.
+func (c *Collector) Sync(name types.NamespacedName, targets []Target, key string, config func() (*tls.Config, error)) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.closed {
+		return nil
+	}
+	known := c.clusters[name]
+	if known == nil || known.credentials != key {
+		settings, err := config()
+		if err != nil {
+			return err
+		}
+		c.forget(name)
+		known = &cluster{credentials: key, source: c.dial(settings), pollers: map[types.UID]*poller{}}
+		c.clusters[name] = known
+	}
+	wanted := map[types.UID]Target{}
+	for _, target := range targets {
+		wanted[target.PodUID] = target
+	}
+	for uid, running := range known.pollers {
+		if wanted[uid] != running.target {
+			running.stop()
+			delete(known.pollers, uid)
+		}
+	}
+	for uid, target := range wanted {
+		if known.pollers[uid] == nil {
+			ctx, stop := context.WithCancel(context.Background())
+			started := &poller{target: target, stop: stop}
+			known.pollers[uid] = started
+			go c.poll(ctx, name, known.source, started)
+		}
+	}
+	return nil
+}
+
+// Reports returns what is known, by pod.
+func (c *Collector) Reports(name types.NamespacedName) map[types.UID]state.ReportEntry {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	reports := map[types.UID]state.ReportEntry{}
+	if known := c.clusters[name]; known != nil {
+		for uid, poller := range known.pollers {
+			reports[uid] = poller.entry
+		}
+	}
+	return reports
+}
+
+// Forget ends everything about a cluster.
+func (c *Collector) Forget(name types.NamespacedName) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.forget(name)
+}
+
+// Start implements manager.Runnable: it waits for the end and stops every poller.
+func (c *Collector) Start(ctx context.Context) error {
+	<-ctx.Done()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.closed = true
+	for name := range maps.Clone(c.clusters) {
+		c.forget(name)
+	}
+	return nil
+}
+
+func (c *Collector) forget(name types.NamespacedName) {
+	known := c.clusters[name]
+	if known == nil {
+		return
+	}
+	for _, poller := range known.pollers {
+		poller.stop()
+	}
+	known.source.Close()
+	delete(c.clusters, name)
+}
+
+// poll asks one instance until it is stopped.
+func (c *Collector) poll(ctx context.Context, name types.NamespacedName, source Source, p *poller) {
+	revision, pause := "", retryFirst
+	for ctx.Err() == nil {
+		asking, cancel := context.WithTimeout(ctx, holdTime+answerTime)
+		report, err := source.Status(asking, p.target.Host, revision, holdTime)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil && types.UID(report.PodUID) != p.target.PodUID {
+			// The address was given to another pod meanwhile.
+			err = fmt.Errorf("pod %s answers at the address of %s", report.PodUID, p.target.Instance)
+		}
+		changed := c.record(p, report, err)
+		if changed {
+			c.notify(ctx, name)
+		}
+		if err == nil {
+			revision, pause = report.Revision, retryFirst
+			continue
+		}
+		revision = ""
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+// record stores an answer and tells whether it says something new.
+func (c *Collector) record(p *poller, report protocol.Report, err error) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	before := p.entry
+	if err != nil {
+		p.entry.Error = err.Error()
+		p.entry.FailedSince = before.FailedSince
+		if before.Error == "" {
+			p.entry.FailedSince = c.now()
+		}
+		return before.Error == ""
+	}
+	p.entry = state.ReportEntry{Known: true, Report: report, At: c.now()}
+	return !before.Known || before.Error != "" || before.Report.Revision != report.Revision
+}
+
+// notify asks for a pass of the cluster.
+func (c *Collector) notify(ctx context.Context, name types.NamespacedName) {
+	object := &dbv1alpha1.PostgresCluster{}
+	object.Namespace, object.Name = name.Namespace, name.Name
+	select {
+	case c.events <- event.TypedGenericEvent[*dbv1alpha1.PostgresCluster]{Object: object}:
+	case <-ctx.Done():
+	}
+}

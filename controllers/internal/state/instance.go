@@ -1,0 +1,142 @@
+package state
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// Instance is one PostgreSQL instance: its workload, pods, volume and report.
+// Any of them can be missing.
+type Instance struct {
+	Name     string
+	Ordinal  int
+	Workload *Workload
+	Claim    *corev1.PersistentVolumeClaim
+	// Pod is the newest pod that is not being deleted, Terminating the others.
+	Pod         *corev1.Pod
+	Terminating []*corev1.Pod
+	// Report is about Pod.
+	Report ReportEntry
+}
+
+// Workload is the StatefulSet or the Deployment of an instance.
+type Workload struct {
+	StatefulSet *appsv1.StatefulSet
+	Deployment  *appsv1.Deployment
+}
+
+// Object is the workload as an API object's metadata.
+func (w *Workload) Object() metav1.Object {
+	if w.StatefulSet != nil {
+		return w.StatefulSet
+	}
+	return w.Deployment
+}
+
+// Template is the pod template as it is.
+func (w *Workload) Template() *corev1.PodTemplateSpec {
+	if w.StatefulSet != nil {
+		return &w.StatefulSet.Spec.Template
+	}
+	return &w.Deployment.Spec.Template
+}
+
+// ManagerImage is the image that the init container of the workload copies the
+// instance manager from.
+func (w *Workload) ManagerImage() string {
+	for _, container := range w.Template().Spec.InitContainers {
+		if container.Name == naming.ContainerInstall {
+			return container.Image
+		}
+	}
+	return ""
+}
+
+// Exists tells whether the instance has a workload that is not going away.
+func (i *Instance) Exists() bool {
+	return i != nil && i.Workload != nil && i.Workload.Object().GetDeletionTimestamp() == nil
+}
+
+// HasPods tells whether any pod of the instance is left.
+func (i *Instance) HasPods() bool { return i != nil && (i.Pod != nil || len(i.Terminating) > 0) }
+
+// Serving tells whether the instance's pod is ready in the kubelet's eyes, which
+// is what puts it behind its Service.
+func (i *Instance) Serving() bool {
+	return i != nil && i.Pod != nil && PodReady(i.Pod)
+}
+
+// PodReady tells whether the kubelet reports the pod as ready.
+func PodReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// State is what the instance last said it is doing, or false if
+// nothing is known.
+func (i *Instance) State() (protocol.State, bool) {
+	if i == nil || !i.Report.Known {
+		return "", false
+	}
+	return i.Report.Report.State, true
+}
+
+// IsPrimary tells whether PostgreSQL on the instance runs and has last answered
+// that it is not in recovery.
+func (i *Instance) IsPrimary() bool {
+	if i == nil || !i.Report.Known {
+		return false
+	}
+	report := i.Report.Report
+	return report.State == protocol.StateRunning && report.Role == protocol.RolePrimary
+}
+
+// OutdatedPod tells whether the pod was made from an older template than its
+// StatefulSet has now: with the OnDelete strategy nobody but us replaces it.
+// A Deployment replaces its own.
+func (i *Instance) OutdatedPod() bool {
+	if i.Pod == nil || i.Workload == nil || i.Workload.StatefulSet == nil {
+		return false
+	}
+	set := i.Workload.StatefulSet
+	if set.Status.ObservedGeneration != set.Generation || set.Status.UpdateRevision == "" {
+		return false // not known yet
+	}
+	return i.Pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
+}
+
+// Replacing tells whether the workload's own controller has still to act on the
+// workload's present template: the pod that is seen may be the old one.
+func (i *Instance) Replacing() bool {
+	if i.Workload == nil {
+		return false
+	}
+	if set := i.Workload.StatefulSet; set != nil {
+		return set.Status.ObservedGeneration != set.Generation
+	}
+	deployment := i.Workload.Deployment
+	return deployment.Status.ObservedGeneration != deployment.Generation ||
+		deployment.Status.UpdatedReplicas < 1 || deployment.Status.Replicas > deployment.Status.UpdatedReplicas
+}
+
+func (i *Instance) addPod(pod *corev1.Pod, report ReportEntry) {
+	switch {
+	case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		i.Terminating = append(i.Terminating, pod)
+	case i.Pod != nil && pod.CreationTimestamp.Before(&i.Pod.CreationTimestamp):
+		i.Terminating = append(i.Terminating, pod)
+	default:
+		if i.Pod != nil {
+			i.Terminating = append(i.Terminating, i.Pod)
+		}
+		i.Pod, i.Report = pod, report
+	}
+}
