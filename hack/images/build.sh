@@ -104,6 +104,7 @@ ensure_image() {
     say "$name: up to date"
     return
   fi
+  engine_configure
   log=$cache/logs/$(basename "${name/:/-}").log
   if ! engine_has "$name" "$inputs"; then
     say "$name: building"
@@ -198,6 +199,7 @@ need_local() { engine_exists "$1" || engine_pull "$(registry_name "$1")" "$1"; }
 check_postgres() {
   local version
   [[ $tool == buildah ]] || die "check works with IMAGE_TOOL=buildah only"
+  engine_configure
   while read -r version _; do
     [[ -z $version || $version == \#* ]] || check_image "docker.io/library/postgres:$version" "/usr/lib/postgresql/${version%%.*}/bin"
   done <"$versions_file"
@@ -218,7 +220,7 @@ check_image() {
 
 build_operator() {
   local arch binary name=${OPERATOR_IMAGE:-docker.io/my-org/postgres-operator:dev}
-  arch=$(dpkg --print-architecture)
+  arch=$(go env GOARCH)
   binary=$root/build/$arch/postgres-operator
   lock operator
   [[ -x $binary ]] || die "build/$arch/postgres-operator does not exist; run 'make build' first"

@@ -19,11 +19,17 @@ mirror_of() {
   printf '%s' "${uri%/}"
 }
 
+# A new machine knows its sources, but not yet what they hold. Several suites may be made at once, apt takes one caller.
+(
+  flock 8
+  [[ -n $(mirror_of Debian) ]] || apt-get update
+) 8>/var/lock/postgres-operator-apt.lock
+
 main_mirror=${DEBIAN_MIRROR:-$(mirror_of Debian)}
 security_mirror=${DEBIAN_SECURITY_MIRROR:-$(mirror_of Debian-Security)}
 if [[ -z $main_mirror || -z $security_mirror ]]; then
   echo "debian-base: apt knows no mirror of Debian${main_mirror:+ security updates};" \
-    "run 'apt-get update', or set DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR" >&2
+    "add it to apt's sources, or set DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR" >&2
   exit 1
 fi
 

@@ -12,28 +12,30 @@ install_packages() {
   "$root/hack/tools/apt.sh" "${missing[@]}" >&2 9>&-
 }
 
-# engine_start makes the engine usable.
+# engine_start makes sure that the engine is there.
 engine_start() {
   case $tool in
-    buildah)
-      install_packages buildah
-      # chroot works where the kernel grants no new namespaces, as in many virtual machines and containers.
-      export BUILDAH_ISOLATION=chroot
-      if [[ -z ${STORAGE_DRIVER:-} ]]; then
-        export STORAGE_DRIVER=overlay
-        # vfs copies whole images, but needs nothing from the kernel.
-        buildah info >/dev/null 2>&1 || export STORAGE_DRIVER=vfs
-      fi
-      ;;
+    buildah) install_packages buildah ;;
     podman | docker) [[ -x $(command -v "$tool") ]] || die "IMAGE_TOOL=$tool is not installed" ;;
     *) die "IMAGE_TOOL=$tool is unknown; use buildah, podman or docker" ;;
   esac
 }
 
+# engine_configure is called before the engine's first use, and no sooner: a run that builds nothing saves the time.
+engine_configure() {
+  [[ $tool == buildah ]] || return 0
+  # chroot works where the kernel grants no new namespaces, as in many virtual machines and containers.
+  export BUILDAH_ISOLATION=chroot
+  [[ -z ${STORAGE_DRIVER:-} ]] || return 0
+  export STORAGE_DRIVER=overlay
+  # vfs copies whole images, but needs nothing from the kernel.
+  buildah info >/dev/null 2>&1 || export STORAGE_DRIVER=vfs
+}
+
 # engine_label prints the inputs label of an image in the engine's own storage, or nothing.
 engine_label() {
   case $tool in
-    buildah) buildah inspect --type image --format "{{index .OCIv1.Config.Labels \"$inputs_label\"}}" "$1" 2>/dev/null ;;
+    buildah) "$tool" inspect --type image --format "{{index .OCIv1.Config.Labels \"$inputs_label\"}}" "$1" 2>/dev/null ;;
     *) "$tool" image inspect --format "{{index .Config.Labels \"$inputs_label\"}}" "$1" 2>/dev/null ;;
   esac || true
 }
@@ -65,7 +67,7 @@ engine_build() {
   # The build reaches what the machine reaches, mirrors on its own addresses included.
   arguments=(--network host --tag "$name" --label "$inputs_label=$inputs")
   case $tool in
-    docker) docker build "${arguments[@]}" "$@" ;;
+    docker) "$tool" build "${arguments[@]}" "$@" ;;
     *)
       # Base images made here must not be looked for elsewhere. One layer for all steps, with fixed times: the same
       # inputs of ours give the same image.
@@ -83,7 +85,7 @@ engine_id() { "$tool" images --quiet --no-trunc "$1" 2>/dev/null | head -n 1 || 
 # engine_push NAME TARGET
 engine_push() {
   case $tool in
-    docker) docker tag "$1" "$2" && docker push "$2" ;;
+    docker) "$tool" tag "$1" "$2" && "$tool" push "$2" ;;
     *) "$tool" push --tls-verify="$registry_tls_verify" "$1" "docker://$2" ;;
   esac
 }
@@ -91,7 +93,7 @@ engine_push() {
 # engine_pull SOURCE NAME
 engine_pull() {
   case $tool in
-    docker) docker pull "$1" && docker tag "$1" "$2" ;;
+    docker) "$tool" pull "$1" && "$tool" tag "$1" "$2" ;;
     *) "$tool" pull --tls-verify="$registry_tls_verify" "docker://$1" && "$tool" tag "$1" "$2" ;;
   esac >&2
 }

@@ -11,7 +11,7 @@ image=${1:?usage: smoke.sh IMAGE BINDIR}
 bindir=${2:?usage: smoke.sh IMAGE BINDIR}
 uid=1000640000
 
-export BUILDAH_ISOLATION=chroot
+export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=${STORAGE_DRIVER:-overlay}
 container=$(buildah from --pull=never "$image")
 trap 'buildah rm "$container" >/dev/null' EXIT
 

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the operator into the cluster of $KUBECONFIG (default: the local cluster), or removes it.
+#
+#   hack/deploy.sh           install, or bring up to date, and wait until it is available
+#   hack/deploy.sh remove    remove the operator; PostgresClusters, their data and the CRD stay
+#
+#   OPERATOR_IMAGE           the operator's image; default docker.io/my-org/postgres-operator:dev
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+image=${OPERATOR_IMAGE:-docker.io/my-org/postgres-operator:dev}
+bin=${POSTGRES_OPERATOR_CACHE:-$HOME/.cache/postgres-operator}/bin
+export KUBECONFIG=${KUBECONFIG:-$(hack/cluster kubeconfig)}
+export PATH=$bin:$PATH
+namespace=postgres-operator-system
+
+hack/tools/build.sh kustomize kubernetes >&2
+
+# The image is set in a copy, so that the tree stays as it is committed.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r config "$work/config"
+(cd "$work/config/manager" && kustomize edit set image "controller=$image")
+kustomize build "$work/config/default" >"$work/all.yaml"
+
+case ${1:-install} in
+  install)
+    kubectl apply --server-side --force-conflicts -f "$work/all.yaml"
+    # A tag that is built again keeps its name: the new pods have to be asked for.
+    kubectl -n "$namespace" rollout restart deployment/postgres-operator-controller-manager
+    kubectl -n "$namespace" rollout status deployment/postgres-operator-controller-manager --timeout 5m
+    ;;
+  remove)
+    kubectl -n "$namespace" delete deployment/postgres-operator-controller-manager --ignore-not-found
+    ;;
+  *)
+    echo "usage: hack/deploy.sh [remove]" >&2
+    exit 2
+    ;;
+esac
