@@ -24,16 +24,21 @@ program_name() {
   printf '%s' "$name"
 }
 
+# home_of prints the folder of a tool's programs; its name depends on all that they are made from.
+home_of() {
+  local hash
+  hash=$(cd "$tools/$1" && { echo "$go_version"; cat go.mod go.sum; if [[ -f build ]]; then cat build; fi; } | sha256sum)
+  printf '%s/tools/%s/%s' "$cache" "$1" "${hash:0:16}"
+}
+
 build() {
-  local tool=$1 hash home program path started=$SECONDS
+  local tool=$1 home program path started=$SECONDS
   local tags='' cgo=0 ldflags='' packages='' main_name=''
-  [[ -f $tools/$tool/go.mod ]] || { echo "build.sh: no such tool: $tool (see build.sh list)" >&2; return 2; }
   [[ -f $tools/$tool/build ]] && . "$tools/$tool/build"
-  hash=$(cd "$tools/$tool" && { go env GOVERSION; cat go.mod go.sum; if [[ -f build ]]; then cat build; fi; } | sha256sum | cut -c1-16)
-  home=$cache/tools/$tool/$hash
+  home=$(home_of "$tool")
   mkdir -p "$cache/bin"
   if [[ ! -f $home/complete ]]; then
-    say "building $tool"
+    say "building $tool ($2 of $3)"
     # shellcheck disable=SC2086 # a list of packages
     [[ -z $packages ]] || "$tools/apt.sh" $packages
     mkdir -p "$home"
@@ -62,7 +67,15 @@ if [[ ${1:-} == list ]]; then
 fi
 (($#)) || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; exit 2; }
 
-mkdir -p "$cache"
-exec 9>"$cache/build.lock"
-flock 9 # two builds at once would only be slower
-for tool in "$@"; do build "$tool"; done
+go_version=$(go env GOVERSION)
+for tool in "$@"; do
+  [[ -f $tools/$tool/go.mod ]] || { echo "build.sh: no such tool: $tool (see build.sh list)" >&2; exit 2; }
+  if [[ ! -f $(home_of "$tool")/complete ]]; then missing=1; fi
+done
+if [[ -n ${missing:-} ]]; then # two builds at once would only be slower; who needs no build need not wait for another's
+  mkdir -p "$cache"
+  exec 9>"$cache/build.lock"
+  flock 9
+fi
+number=0
+for tool in "$@"; do build "$tool" $((number += 1)) $#; done
