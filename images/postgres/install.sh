@@ -37,13 +37,11 @@ add_user() {
 # add_pgdg adds the PostgreSQL project's repository. Its key is taken from Debian's postgresql-common, which apt has
 # verified already, and not from the network.
 add_pgdg() {
-  local key=/usr/share/postgresql-common/pgdg/apt.postgresql.org suffix suite
-  "${install[@]}" ca-certificates
-  for suffix in asc gpg; do
-    [[ -e $key.$suffix ]] && break
-  done
+  local key=/usr/share/postgresql-common/pgdg/apt.postgresql.org.asc suite
   suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  echo "deb [signed-by=$key.$suffix] https://apt.postgresql.org/pub/repos/apt $suite-pgdg main" \
+  [[ -e $key ]] || die "Debian $suite does not ship PGDG's key; use DEBIAN_SUITE=bookworm or newer, or PACKAGES_FROM=debian"
+  "${install[@]}" ca-certificates
+  echo "deb [signed-by=$key] https://apt.postgresql.org/pub/repos/apt $suite-pgdg main" \
     >/etc/apt/sources.list.d/pgdg.list
   apt-get update
 }
