@@ -14,6 +14,7 @@ import (
 
 	"github.com/my-org/postgres-operator/hack/localcluster/internal/cluster"
 	"github.com/my-org/postgres-operator/hack/localcluster/internal/host"
+	"github.com/my-org/postgres-operator/hack/localcluster/internal/registry"
 )
 
 func main() {
@@ -228,6 +229,15 @@ func registryCommand() *cobra.Command {
 			}
 			printAddress(cmd, c)
 			return nil
+		},
+	}, &cobra.Command{
+		Use: "serve HOST:PORT FOLDER", Hidden: true, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			images, err := registry.Open(args[1])
+			if err != nil {
+				return err
+			}
+			return images.Serve(cmd.Context(), args[0])
 		},
 	})
 	return command

@@ -57,7 +57,7 @@ func (c *Cluster) clean() error {
 	if err := host.DetachLoopsBelow(c.plan.Dir); err != nil {
 		return err
 	}
-	if err := host.RemoveNetwork(plan.NetnsPrefix); err != nil {
+	if err := host.RemoveNetwork(plan.NetworkPrefix); err != nil {
 		return err
 	}
 	for _, group := range groups {
@@ -66,6 +66,7 @@ func (c *Cluster) clean() error {
 		}
 	}
 	host.RemoveLinksInto("/var/log/containers", c.plan.Dir)
+	host.RemoveFilesNaming("/var/lib/cni/results", c.plan.Dir+"/")
 	return c.removeFiles()
 }
 

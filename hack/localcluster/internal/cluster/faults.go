@@ -54,6 +54,7 @@ func (c *Cluster) Kill(name string) error {
 // emptyMemory removes what a reboot would.
 func (c *Cluster) emptyMemory(node plan.Node) error {
 	host.RemoveShimSockets(node.RunDir + "/containerd")
+	host.RemoveFilesNaming("/var/lib/cni/results", node.RunDir+"/")
 	if err := host.UnmountBelow(node.Dir); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (c *Cluster) note(r *record, name string, fault Fault) error {
 	return c.writeRecord(*r)
 }
 
-// Heal undoes what was done to a node and waits until it is ready, unless the API server is stopped.
+// Heal undoes what was done to a node. The API server learns of it with the next heartbeat.
 func (c *Cluster) Heal(ctx context.Context, name string) error {
 	if _, err := c.plan.Node(name); err != nil {
 		return err

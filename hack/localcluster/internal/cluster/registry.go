@@ -40,9 +40,6 @@ func (c *Cluster) StartRegistry(ctx context.Context) error {
 	}
 	process := c.plan.RegistryProcess()
 	if _, found := running[process.Name]; !found {
-		if err := os.MkdirAll(filepath.Join(c.plan.Cache, "registry"), 0o755); err != nil {
-			return fmt.Errorf("make the registry's folder: %w", err)
-		}
 		if err := c.start(process); err != nil {
 			return err
 		}

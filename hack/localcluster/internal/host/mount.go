@@ -91,6 +91,18 @@ func RemoveShimSockets(state string) {
 	}
 }
 
+// RemoveFilesNaming removes the files of a folder that contain a text. CNI's library keeps a note of each pod in a folder
+// of the whole machine, and pods that are killed leave theirs there.
+func RemoveFilesNaming(folder, text string) {
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), text) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
 // RemoveLinksInto removes the symbolic links of a folder that point below another folder. Kubelets leave such links in
 // /var/log/containers.
 func RemoveLinksInto(folder, target string) {

@@ -26,8 +26,8 @@ const (
 	PauseImage = "docker.io/local/pause:1"
 	// CgroupPrefix begins the name of every control group that belongs to the cluster.
 	CgroupPrefix = "pgo-"
-	// NetnsPrefix begins the name of every network namespace that belongs to the cluster.
-	NetnsPrefix = "pgo-"
+	// NetworkPrefix begins the name of every network namespace and interface that belongs to the cluster.
+	NetworkPrefix = "pgo"
 	// MaxNodes keeps pod networks, addresses and names of interfaces within their room.
 	MaxNodes = 9
 
@@ -93,7 +93,7 @@ func New(dir, cache string, nodes int) (*Plan, error) {
 			Name:    name,
 			Address: netip.AddrFrom4([4]byte{172, 30, 0, byte(10 + i)}),
 			PodCIDR: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, byte(i), 0}), 24),
-			Netns:   NetnsPrefix + name,
+			Netns:   NetworkPrefix + "-" + name,
 			Link:    fmt.Sprintf("pgo-n%d", i),
 			Cgroup:  CgroupPrefix + name,
 			Dir:     home,

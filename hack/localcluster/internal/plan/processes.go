@@ -45,8 +45,8 @@ func (p *Plan) EtcdProcess() Process {
 
 // RegistryProcess serves images. Its content is in the cache and outlives the cluster.
 func (p *Plan) RegistryProcess() Process {
-	return Process{Name: RegistryName, Program: p.Program("crane"), Restartable: true, Args: []string{
-		"registry", "serve", "--address", p.Registry(), "--disk", filepath.Join(p.Cache, "registry"),
+	return Process{Name: RegistryName, Program: p.Program("localcluster"), Restartable: true, Args: []string{
+		"registry", "serve", p.Registry(), filepath.Join(p.Cache, "registry"),
 	}}
 }
 
