@@ -1,0 +1,183 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/config"
+	"github.com/my-org/postgres-operator/internal/instance/lease"
+	"github.com/my-org/postgres-operator/internal/instance/process"
+	"github.com/my-org/postgres-operator/internal/instance/volume"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/postgres"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// stopTime bounds a fast shutdown; the pod's grace period is longer.
+const stopTime = 270 * time.Second
+
+// live is one life of the server: it waits for the assignment, prepares the data
+// directory, starts PostgreSQL and stays with it until it ends.
+func (m *Manager) live(ctx context.Context) error {
+	m.heartbeat(true)
+	cluster, err := m.awaitAssignment(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.findBinaries(ctx, cluster); err != nil {
+		return err
+	}
+	if err := m.prepare(ctx, cluster); err != nil {
+		return err
+	}
+	data, err := m.look()
+	if err != nil {
+		return err
+	}
+	if !data.Standby {
+		if err := m.awaitLease(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	if _, err := m.writeConfiguration(cluster); err != nil {
+		return err
+	}
+	m.setState(protocol.StateRecovering)
+	output := m.postgresLog.Server()
+	defer output.Close() //nolint:errcheck // a pipe in memory
+	arguments := []string{"-c", "config_file=" + filepath.Join(m.options.Paths.Configuration, config.FileServer)}
+	postmaster, err := m.supervisor.StartPostmaster(m.binaries, m.options.Paths.Data, arguments, output, m.lock)
+	if err != nil {
+		return err
+	}
+	return m.supervise(ctx, postmaster, !data.Standby)
+}
+
+// awaitAssignment waits until the operator has assigned this instance its part.
+// An API server that cannot be asked leaves it waiting: an instance never opens
+// for writes on its own judgement (promise 1).
+func (m *Manager) awaitAssignment(ctx context.Context) (*dbv1alpha1.PostgresCluster, error) {
+	for {
+		cluster := m.watcher.Get()
+		if cluster != nil && cluster.Status.TargetPrimary != "" && slices.Contains(cluster.Status.InstanceNames, m.options.Instance) {
+			return cluster, nil
+		}
+		m.setState(protocol.StateWaitingForAssignment)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-m.watcher.Changed():
+		}
+	}
+}
+
+func (m *Manager) isTarget(cluster *dbv1alpha1.PostgresCluster) bool {
+	return cluster.Status.TargetPrimary == m.options.Instance
+}
+
+func (m *Manager) findBinaries(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	wanted, err := postgres.ParseVersion(cluster.Spec.PostgresVersion)
+	if err != nil {
+		return blocked(protocol.ProblemWrongVersion, "spec.postgresVersion: %v", err)
+	}
+	binaries, found, ok := process.FindBinaries(ctx, wanted.Major)
+	switch {
+	case ok:
+		m.binaries = binaries
+		m.update(func(r *protocol.Report) { r.ServerVersion = binaries.Version.String() })
+		return nil
+	case len(found) == 0:
+		return blocked(protocol.ProblemNoBinaries, "the image holds no PostgreSQL server: use another in spec.image")
+	}
+	return blocked(protocol.ProblemWrongVersion, "spec.postgresVersion asks for PostgreSQL %d, and the image holds %s: correct one of them",
+		wanted.Major, process.Describe(found))
+}
+
+// look reads the data directory; one that cannot be understood is not ours.
+func (m *Manager) look() (volume.Data, error) {
+	data, err := volume.Look(m.options.Paths.Data)
+	if err != nil {
+		return data, blocked(protocol.ProblemForeignData, "%v: it is left alone; empty the volume or use another", err)
+	}
+	m.update(func(r *protocol.Report) { r.SystemIdentifier = data.SystemIdentifier })
+	return data, nil
+}
+
+// awaitLease waits for the right to open for writes. A cluster of one has no
+// Lease: nobody else could be the primary.
+func (m *Manager) awaitLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	if cluster.Spec.Replicas < 2 {
+		return nil
+	}
+	for {
+		held, err := m.lease.Acquire(ctx)
+		if held {
+			return nil
+		}
+		if err != nil {
+			m.log.Warn("the Lease cannot be taken yet", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lease.RenewEvery / 6): // half a second: a Lease that is released is taken at once
+		}
+		if now := m.watcher.Get(); !m.isTarget(now) {
+			return fmt.Errorf("instance %s is to be the primary now", now.Status.TargetPrimary)
+		}
+	}
+}
+
+// writeConfiguration renders the configuration and tells whether it differs from
+// what was there.
+func (m *Manager) writeConfiguration(cluster *dbv1alpha1.PostgresCluster) (bool, error) {
+	return config.Write(m.options.Paths.Configuration, config.Render(m.configInput(cluster)))
+}
+
+func (m *Manager) configInput(cluster *dbv1alpha1.PostgresCluster) config.Input {
+	return config.Input{
+		Cluster: cluster, Instance: m.options.Instance, Major: m.binaries.Version.Major,
+		MemoryBytes: m.options.MemoryBytes, CPUMillis: m.options.CPUMillis,
+		Directory: m.options.Paths.Configuration, Data: m.options.Paths.Data, Socket: m.options.Paths.Socket,
+		TLS: m.options.Paths.TLS, OSUser: osUser(),
+	}
+}
+
+// osUser is the name that PostgreSQL sees for a connection from this process.
+func osUser() string {
+	if current, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		return current.Username
+	}
+	return naming.UserSuperuser
+}
+
+// syncCertificates makes private copies of the mounted certificates, with the
+// modes that PostgreSQL and libpq ask for, and tells whether they changed.
+func (m *Manager) syncCertificates() (bool, error) {
+	files := map[string]string{}
+	for name, path := range map[string]string{
+		config.FileServerCert: filepath.Join(m.options.Paths.ServerSecret, naming.KeyTLSCert),
+		config.FileServerKey:  filepath.Join(m.options.Paths.ServerSecret, naming.KeyTLSKey),
+		config.FileCA:         filepath.Join(m.options.Paths.ServerSecret, naming.KeyCACert),
+		config.FileClientCert: filepath.Join(m.options.Paths.ReplicationSecret, naming.KeyTLSCert),
+		config.FileClientKey:  filepath.Join(m.options.Paths.ReplicationSecret, naming.KeyTLSKey),
+	} {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return false, fmt.Errorf("read a certificate: %w", err)
+		}
+		files[name] = string(raw)
+	}
+	changed, err := config.Write(m.options.Paths.TLS, files)
+	if err != nil || !changed {
+		return false, err
+	}
+	return true, m.certificates.Load(m.options.Paths.TLS)
+}

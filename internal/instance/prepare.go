@@ -1,0 +1,264 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/config"
+	"github.com/my-org/postgres-operator/internal/instance/sql"
+	"github.com/my-org/postgres-operator/internal/instance/volume"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// cloneRetry is the pause between two looks for a primary to clone from.
+const cloneRetry = 200 * time.Millisecond
+
+// prepare makes the data directory one that this instance can be started on.
+func (m *Manager) prepare(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	data, err := m.look()
+	if err != nil {
+		return err
+	}
+	if !data.Exists {
+		if !m.isTarget(cluster) {
+			return m.clone(ctx, cluster)
+		}
+		if known := cluster.Status.SystemIdentifier; known != "" {
+			return blocked(protocol.ProblemDataMissing,
+				"the volume is empty, and the database %s was initialised before: restore the volume; a new, empty database is never made in its place", known)
+		}
+		return m.initialize(ctx, cluster)
+	}
+	if err := m.recognize(cluster, data); err != nil {
+		return err
+	}
+	if !m.isTarget(cluster) && !data.Standby {
+		// A former primary is never a second one (promise 5).
+		return volume.MakeStandby(data.Path)
+	}
+	return nil
+}
+
+// recognize tells why a data directory is not this cluster's. It is ours if its
+// system identifier is the recorded one; before one was recorded, if the marker
+// in it names this cluster.
+func (m *Manager) recognize(cluster *dbv1alpha1.PostgresCluster, data volume.Data) error {
+	if data.Major != m.binaries.Version.Major {
+		return blocked(protocol.ProblemWrongVersion, "the data directory is of PostgreSQL %d, and the image holds %s: take back the change of spec.postgresVersion or spec.image",
+			data.Major, m.binaries.Version)
+	}
+	known := cluster.Status.SystemIdentifier
+	if known != "" && known != data.SystemIdentifier {
+		return blocked(protocol.ProblemForeignData, "the volume holds database %s, and this cluster's is %s: it is left alone; empty the volume or use another",
+			data.SystemIdentifier, known)
+	}
+	if known == "" && (data.Marker == nil || data.Marker.ClusterUID != string(cluster.UID)) {
+		return blocked(protocol.ProblemForeignData, "the volume holds database %s, which another cluster made: it is left alone; empty the volume or use another",
+			data.SystemIdentifier)
+	}
+	return nil
+}
+
+// initialize makes the cluster's database: in a directory of another name, which
+// is given its own when everything in it is complete.
+func (m *Manager) initialize(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	m.setState(protocol.StateInitializing)
+	temporary, err := volume.Begin(m.options.Paths.Data)
+	if err != nil {
+		return err
+	}
+	arguments := append([]string{"--pgdata=" + temporary}, initdbArguments(cluster)...)
+	if tail, err := m.run(ctx, "initdb", arguments...); err != nil {
+		return blocked(protocol.ProblemInitFailed, "initdb: %s", orError(tail, err))
+	}
+	if err := m.setUp(ctx, cluster, temporary); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return blocked(protocol.ProblemInitFailed, "%v", err)
+	}
+	return volume.Complete(temporary, volume.Marker{ClusterUID: string(cluster.UID)})
+}
+
+func initdbArguments(cluster *dbv1alpha1.PostgresCluster) []string {
+	spec := cluster.Spec.Bootstrap.InitDB
+	arguments := []string{
+		"--username=" + naming.UserSuperuser, "--auth-local=peer", "--auth-host=scram-sha-256",
+		"--no-sync", // everything is written to disk at once before the directory gets its name
+		"--encoding=" + orDefault(spec.Encoding, "UTF8"),
+	}
+	if spec.DataChecksums == nil || *spec.DataChecksums {
+		arguments = append(arguments, "--data-checksums")
+	} else if strings.HasPrefix(cluster.Spec.PostgresVersion, "18.") {
+		arguments = append(arguments, "--no-data-checksums") // on by default since 18
+	}
+	switch spec.LocaleProvider {
+	case dbv1alpha1.LocaleProviderICU:
+		arguments = append(arguments, "--locale=C", "--locale-provider=icu", "--icu-locale="+orDefault(spec.Locale, "und"))
+	case dbv1alpha1.LocaleProviderBuiltin:
+		arguments = append(arguments, "--locale=C", "--locale-provider=builtin", "--builtin-locale="+orDefault(spec.Locale, "C.UTF-8"))
+	default:
+		// The same order in every image and for ever, unless asked otherwise.
+		arguments = append(arguments, "--locale="+orDefault(spec.Locale, "C"))
+	}
+	return arguments
+}
+
+// setUp makes roles, database and whatever the user's scripts make, on a server
+// that nobody but this process can reach.
+func (m *Manager) setUp(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, data string) error {
+	socket := filepath.Join(m.options.Paths.Configuration, "private")
+	if err := os.MkdirAll(socket, 0o700); err != nil {
+		return fmt.Errorf("make a private place for the socket: %w", err)
+	}
+	output := m.postgresLog.Server()
+	defer output.Close() //nolint:errcheck // a pipe in memory
+	hba := filepath.Join(socket, "pg_hba.conf")
+	if err := os.WriteFile(hba, []byte("local all all trust\n"), 0o600); err != nil {
+		return fmt.Errorf("write the rules of the private server: %w", err)
+	}
+	postmaster, err := m.supervisor.StartPostmaster(m.binaries, data, []string{
+		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + socket, "-c", "hba_file=" + hba,
+		"-c", "fsync=off", "-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "log_line_prefix=" + config.LogPrefix,
+		"-c", "shared_buffers=16MB", "-c", "max_connections=10",
+	}, output, m.lock)
+	if err != nil {
+		return err
+	}
+	working, cancel := context.WithCancel(ctx)
+	go func() { // a server that ends ends the waiting for it
+		<-postmaster.Done()
+		cancel()
+	}()
+	setUpErr := m.setUpSQL(working, cluster, socket)
+	stopping, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancelStop()
+	stopErr := postmaster.Stop(stopping)
+	if setUpErr != nil {
+		return setUpErr
+	}
+	return stopErr
+}
+
+func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, socket string) error {
+	password, err := os.ReadFile(filepath.Join(m.options.Paths.AppSecret, naming.KeyPassword))
+	if err != nil {
+		return fmt.Errorf("read the application's password: %w", err)
+	}
+	connection, err := connectPatiently(ctx, socket, "postgres")
+	if err != nil {
+		return err
+	}
+	defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
+	database, owner := application(cluster)
+	if err := sql.Bootstrap(ctx, connection, sql.Application{Database: database, Owner: owner, Password: string(password)}); err != nil {
+		return err
+	}
+	if len(cluster.Spec.Bootstrap.InitDB.PostInitSQL) == 0 {
+		return nil
+	}
+	target, err := sql.Connect(ctx, socket, database)
+	if err != nil {
+		return err
+	}
+	defer target.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
+	files, err := filepath.Glob(filepath.Join(m.options.Paths.PostInit, "*.sql"))
+	if err != nil {
+		return fmt.Errorf("find the post-init scripts: %w", err)
+	}
+	slices.Sort(files)
+	for i, file := range files {
+		script, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read a post-init script: %w", err)
+		}
+		if err := sql.Run(ctx, target, string(script)); err != nil {
+			return fmt.Errorf("spec.bootstrap.initdb.postInitSQL[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// clone copies the primary, as soon as there is one that has a slot for us.
+func (m *Manager) clone(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	m.setState(protocol.StateWaitingForPrimary)
+	connInfo := config.PrimaryConnInfo(m.configInput(cluster), "postgres")
+	for !primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(cloneRetry):
+		}
+		if cluster = m.watcher.Get(); m.isTarget(cluster) {
+			return errors.New("this instance is to be the primary now")
+		}
+	}
+	m.setState(protocol.StateCloning)
+	temporary, err := volume.Begin(m.options.Paths.Data)
+	if err != nil {
+		return err
+	}
+	tail, err := m.run(ctx, "pg_basebackup", "--pgdata="+temporary, "--dbname="+connInfo, "--wal-method=stream",
+		"--slot="+naming.Slot(m.options.Instance), "--checkpoint=fast", "--no-sync", "--no-password", "--verbose")
+	if err != nil {
+		m.update(func(r *protocol.Report) {
+			r.Problem = &protocol.Problem{Reason: protocol.ProblemCloneFailed, Message: "pg_basebackup: " + orError(tail, err)}
+		})
+		return fmt.Errorf("clone the primary: %s", orError(tail, err))
+	}
+	if err := volume.MakeStandby(temporary); err != nil {
+		return err
+	}
+	m.update(func(r *protocol.Report) { r.Problem = nil })
+	return volume.Complete(temporary, volume.Marker{ClusterUID: string(cluster.UID)})
+}
+
+func primaryHasSlot(ctx context.Context, connInfo, slot string) bool {
+	connection, err := sql.ConnectPrimary(ctx, connInfo)
+	if err != nil {
+		return false
+	}
+	defer connection.Close(ctx) //nolint:errcheck // nothing is lost with it
+	found, err := sql.HasSlot(ctx, connection, slot)
+	return err == nil && found
+}
+
+// run runs one of PostgreSQL's programs and returns its last words.
+func (m *Manager) run(ctx context.Context, program string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, m.binaries.Path(program), arguments...)
+	output, tail := m.postgresLog.Program(program)
+	command.Stdout, command.Stderr = output, output
+	command.ExtraFiles = []*os.File{m.lock}
+	command.Env = append(os.Environ(), "PGPASSFILE=/dev/null", "LC_ALL=C")
+	err := m.supervisor.Run(command)
+	return tail(), err
+}
+
+// application is the name of the application's database and of its owner.
+func application(cluster *dbv1alpha1.PostgresCluster) (database, owner string) {
+	database = orDefault(cluster.Spec.Bootstrap.InitDB.Database, "app")
+	return database, orDefault(cluster.Spec.Bootstrap.InitDB.Owner, database)
+}
+
+func orDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+func orError(text string, err error) string {
+	if text == "" {
+		return err.Error()
+	}
+	return text
+}

@@ -1,0 +1,85 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Postmaster is a running PostgreSQL server.
+type Postmaster struct {
+	process *os.Process
+	done    chan struct{}
+	err     error
+}
+
+// StartPostmaster starts the server. What it says goes to log. The files are
+// inherited: the volume's lock is among them.
+//
+// The caller holds the lock of the volume, so no other server can be alive on it:
+// a postmaster.pid that is there is left over, and its number may be some other
+// process's by now, which PostgreSQL would take for a server. It is removed.
+func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments []string, log io.Writer, inherit ...*os.File) (*Postmaster, error) {
+	s.KillOrphans()
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the pid file of an earlier server: %w", err)
+	}
+	command := exec.Command(binaries.Path("postgres"), append([]string{"-D", data}, arguments...)...)
+	command.Stdout, command.Stderr = log, log
+	command.ExtraFiles = inherit
+	// A group of its own: a signal to the manager's group is the manager's business.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Backends inherit the pipe of the log; the end of the server is the end of
+	// the postmaster, not of the last of them.
+	command.WaitDelay = 100 * time.Millisecond
+	wait, err := s.Start(command)
+	if err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	postmaster := &Postmaster{process: command.Process, done: make(chan struct{})}
+	go func() {
+		postmaster.err = wait()
+		close(postmaster.done)
+	}()
+	return postmaster, nil
+}
+
+// Done is closed when the server has ended.
+func (p *Postmaster) Done() <-chan struct{} { return p.done }
+
+// Err is how it ended; valid after Done.
+func (p *Postmaster) Err() error { return p.err }
+
+// Pid of the postmaster.
+func (p *Postmaster) Pid() int { return p.process.Pid }
+
+// Reload makes the server read its configuration again.
+func (p *Postmaster) Reload() error { return p.process.Signal(unix.SIGHUP) }
+
+// Stop ends the server: fast shutdown first, which writes a checkpoint, and
+// immediate shutdown when the context ends. It returns when the postmaster is
+// gone.
+func (p *Postmaster) Stop(ctx context.Context) error {
+	if err := p.process.Signal(unix.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ask postgres to stop: %w", err)
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+	}
+	if err := p.process.Signal(unix.SIGQUIT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop postgres at once: %w", err)
+	}
+	<-p.done
+	return fmt.Errorf("postgres did not stop in time and was stopped without a checkpoint: %w", ctx.Err())
+}

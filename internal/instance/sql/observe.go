@@ -1,0 +1,87 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// Observation is what one look at the server found.
+type Observation struct {
+	InRecovery       bool
+	SystemIdentifier string
+	Timeline         uint32
+	WrittenLSN       string
+	ReceivedLSN      string
+	ReplayedLSN      string
+	Streaming        bool
+	PendingRestart   []string
+	Replicas         []protocol.ReplicaConnection
+}
+
+const observeServer = `
+select pg_is_in_recovery(),
+       (select system_identifier::text from pg_control_system()),
+       coalesce(case when pg_is_in_recovery()
+                then (select received_tli from pg_stat_wal_receiver)
+                else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
+                (select timeline_id from pg_control_checkpoint())),
+       case when pg_is_in_recovery() then '' else pg_current_wal_insert_lsn()::text end,
+       case when pg_is_in_recovery()
+            then coalesce(greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())::text, '') else '' end,
+       case when pg_is_in_recovery() then coalesce(pg_last_wal_replay_lsn()::text, '') else '' end,
+       coalesce((select status = 'streaming' from pg_stat_wal_receiver), false),
+       array(select name from pg_settings where pending_restart order by name)`
+
+const observeReplicas = `
+select coalesce(application_name, ''), coalesce(state, ''), coalesce(flush_lsn::text, '')
+from pg_stat_replication where usename = $1 order by 1, 2, 3`
+
+// Observe looks at the server once.
+func Observe(ctx context.Context, connection *pgx.Conn, replicationUser string) (Observation, error) {
+	var o Observation
+	var timeline int64
+	err := connection.QueryRow(ctx, observeServer).Scan(&o.InRecovery, &o.SystemIdentifier, &timeline,
+		&o.WrittenLSN, &o.ReceivedLSN, &o.ReplayedLSN, &o.Streaming, &o.PendingRestart)
+	if err != nil {
+		return o, fmt.Errorf("observe the server: %w", err)
+	}
+	o.Timeline = uint32(timeline)
+	rows, err := connection.Query(ctx, observeReplicas, replicationUser)
+	if err != nil {
+		return o, fmt.Errorf("observe the replicas: %w", err)
+	}
+	o.Replicas, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (protocol.ReplicaConnection, error) {
+		var replica protocol.ReplicaConnection
+		err := row.Scan(&replica.Instance, &replica.State, &replica.FlushLSN)
+		return replica, err
+	})
+	if err != nil {
+		return o, fmt.Errorf("observe the replicas: %w", err)
+	}
+	return o, nil
+}
+
+// ConfigurationErrors are PostgreSQL's own words about the files of the
+// configuration as they are on disk.
+func ConfigurationErrors(ctx context.Context, connection *pgx.Conn) ([]string, error) {
+	const query = `
+select coalesce(name || ': ', '') || error from pg_file_settings
+where error is not null and error <> 'setting could not be applied'
+   or error is not null and name is not null
+      and exists (select from pg_settings s where s.name = pg_file_settings.name and s.context not in ('postmaster', 'internal'))
+union all
+select 'pg_hba.conf line ' || line_number || ': ' || error from pg_hba_file_rules where error is not null`
+	rows, err := connection.Query(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("ask for errors in the configuration: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("ask for errors in the configuration: %w", err)
+	}
+	return found, nil
+}

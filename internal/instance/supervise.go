@@ -1,0 +1,271 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/lease"
+	"github.com/my-org/postgres-operator/internal/instance/process"
+	"github.com/my-org/postgres-operator/internal/instance/sql"
+	"github.com/my-org/postgres-operator/internal/instance/volume"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+const (
+	// lookEvery is how often the server is looked at: often while it starts, since
+	// clients wait, then once a second.
+	lookStarting = 50 * time.Millisecond
+	lookRunning  = time.Second
+	// lookTime bounds one look.
+	lookTime = 3 * time.Second
+	// upkeepEvery is how often what is kept in line with the spec is looked at
+	// although nothing has changed: the mounted Secrets, and what people did.
+	upkeepEvery = 10 * time.Second
+	// connectRetry is the pause while a private server starts.
+	connectRetry = 20 * time.Millisecond
+)
+
+// supervision is one running server.
+type supervision struct {
+	*Manager
+	postmaster *process.Postmaster
+	writable   bool // it was started with the right to be written to
+	connection *pgx.Conn
+	lastUpkeep time.Time
+	lastRenew  time.Time
+	generation int64 // of the cluster whose configuration is in force
+}
+
+// supervise stays with a running server: it reports, reloads, keeps slots and
+// password in line, renews the Lease, and returns when the server has ended. If
+// the context ends, it stops the server.
+func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool) error {
+	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, generation: m.watcher.Get().Generation}
+	defer s.disconnect()
+	timer := time.NewTimer(lookStarting)
+	defer timer.Stop()
+	for {
+		m.heartbeat(false)
+		select {
+		case <-ctx.Done():
+			return s.stop(ctx)
+		case <-postmaster.Done():
+			return fmt.Errorf("postgres ended (%v): %s", postmaster.Err(), orDefault(m.postgresLog.LastFatal(), "it said nothing"))
+		case <-m.watcher.Changed():
+			s.lastUpkeep = time.Time{}
+		case <-timer.C:
+		}
+		cluster := m.watcher.Get()
+		if writable && !m.isTarget(cluster) {
+			m.log.Info("another instance is to be the primary; stopping", "targetPrimary", cluster.Status.TargetPrimary)
+			return s.stop(ctx)
+		}
+		s.renew(ctx, cluster)
+		running := s.look(ctx)
+		if running && time.Since(s.lastUpkeep) > upkeepEvery {
+			s.upkeep(ctx, cluster)
+		}
+		timer.Reset(lookRunning)
+		if !running {
+			timer.Reset(lookStarting)
+		}
+	}
+}
+
+// stop ends the server with a checkpoint, and then gives up the Lease: in this
+// order, since a Lease that is free lets another open for writes.
+func (s *supervision) stop(ctx context.Context) error {
+	s.heartbeat(true)
+	s.setState(protocol.StateStopping)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	if s.connection != nil && s.writable {
+		// A checkpoint while clients are still served shortens the one without them.
+		if _, err := s.connection.Exec(stopping, "checkpoint"); err != nil {
+			s.log.Warn("the checkpoint before the stop failed", "error", err)
+		}
+	}
+	s.disconnect()
+	if err := s.postmaster.Stop(stopping); err != nil {
+		s.log.Error("the stop was not clean", "error", err)
+	}
+	if err := s.lease.Release(stopping); err != nil {
+		s.log.Warn("the Lease ends by itself", "error", err)
+	}
+	return nil
+}
+
+// renew keeps the Lease of a primary that has peers.
+func (s *supervision) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
+	if !s.writable || cluster.Spec.Replicas < 2 || time.Since(s.lastRenew) < lease.RenewEvery {
+		return
+	}
+	s.lastRenew = time.Now()
+	if held, err := s.lease.Acquire(ctx); !held {
+		s.log.Warn("the Lease was not renewed", "error", err)
+	}
+}
+
+// look asks the server how it is and reports it; false if it does not answer.
+func (s *supervision) look(ctx context.Context) bool {
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	if s.connection == nil || s.connection.IsClosed() {
+		connection, err := sql.Connect(looking, s.options.Paths.Socket, "postgres")
+		if err != nil {
+			s.notRunning()
+			return false
+		}
+		s.connection = connection
+	}
+	seen, err := sql.Observe(looking, s.connection, naming.UserReplication)
+	if err != nil {
+		s.log.Warn("the server does not answer", "error", err)
+		s.disconnect()
+		s.notRunning()
+		return false
+	}
+	total, available, err := volume.Space(filepath.Dir(s.options.Paths.Data))
+	if err != nil {
+		s.log.Warn("the volume's size is unknown", "error", err)
+	}
+	s.update(func(r *protocol.Report) {
+		if r.State != protocol.StateRunning {
+			r.Problem = nil
+		}
+		r.State, r.Role = protocol.StateRunning, protocol.RolePrimary
+		if seen.InRecovery {
+			r.Role = protocol.RoleReplica
+		}
+		r.SystemIdentifier, r.Timeline = seen.SystemIdentifier, seen.Timeline
+		r.WrittenLSN, r.ReceivedLSN, r.ReplayedLSN = seen.WrittenLSN, seen.ReceivedLSN, seen.ReplayedLSN
+		r.Streaming, r.Replicas, r.PendingRestart = seen.Streaming, seen.Replicas, seen.PendingRestart
+		r.ConfigGeneration = s.generation
+		r.Disk = protocol.Disk{TotalBytes: total, AvailableBytes: available}
+		if seen.Streaming {
+			s.lastStreaming = time.Now()
+		}
+	})
+	return true
+}
+
+func (s *supervision) notRunning() {
+	s.update(func(r *protocol.Report) {
+		r.State, r.Role, r.Streaming = protocol.StateRecovering, protocol.RoleNone, false
+	})
+}
+
+func (s *supervision) disconnect() {
+	if s.connection != nil {
+		closing, cancel := context.WithTimeout(context.Background(), lookTime)
+		defer cancel()
+		_ = s.connection.Close(closing)
+		s.connection = nil
+	}
+}
+
+// upkeep brings the server in line with the spec, the status and the Secrets.
+func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
+	working, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	s.lastUpkeep = time.Now()
+	if err := s.reconfigure(working, cluster); err != nil {
+		s.log.Error("the configuration could not be brought up to date", "error", err)
+		return
+	}
+	if s.report.Role != protocol.RolePrimary {
+		return
+	}
+	var wanted []string
+	for _, name := range cluster.Status.InstanceNames {
+		if name != s.options.Instance {
+			wanted = append(wanted, naming.Slot(name))
+		}
+	}
+	if err := sql.EnsureSlots(working, s.connection, wanted, s.ourSlot); err != nil {
+		s.log.Error("the replication slots could not be brought up to date", "error", err)
+		s.lastUpkeep = time.Time{} // replicas wait for them
+	}
+	if err := s.ensurePassword(working, cluster); err != nil {
+		s.log.Error("the application's password could not be brought up to date", "error", err)
+	}
+}
+
+// reconfigure writes what has changed, reloads, and passes on what PostgreSQL
+// thinks of it.
+func (s *supervision) reconfigure(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	certificates, err := s.syncCertificates()
+	if err != nil {
+		return err
+	}
+	changed, err := s.writeConfiguration(cluster)
+	if err != nil {
+		return err
+	}
+	if !changed && !certificates {
+		s.generation = cluster.Generation
+		return nil
+	}
+	if err := s.postmaster.Reload(); err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	faults, err := sql.ConfigurationErrors(ctx, s.connection)
+	if err != nil {
+		return err
+	}
+	s.generation = cluster.Generation
+	s.update(func(r *protocol.Report) {
+		r.Problem = nil
+		if len(faults) > 0 {
+			r.Problem = &protocol.Problem{Reason: protocol.ProblemConfigRefused,
+				Message: "PostgreSQL refuses the configuration and goes on with the old one: " + strings.Join(faults, "; ")}
+		}
+	})
+	s.log.Info("configuration reloaded", "generation", cluster.Generation, "faults", len(faults))
+	return nil
+}
+
+func (s *supervision) ensurePassword(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	password, err := os.ReadFile(filepath.Join(s.options.Paths.AppSecret, naming.KeyPassword))
+	if err != nil {
+		return fmt.Errorf("read the application's password: %w", err)
+	}
+	_, owner := application(cluster)
+	changed, err := sql.EnsurePassword(ctx, s.connection, owner, string(password))
+	if changed {
+		s.log.Info("the application's password was brought in line with its Secret")
+	}
+	return err
+}
+
+// ourSlot tells whether a slot is one of a replica of this cluster.
+func (m *Manager) ourSlot(slot string) bool {
+	if slot == naming.Slot(naming.HomeInstance(m.options.Cluster)) {
+		return true
+	}
+	digits, found := strings.CutPrefix(slot, naming.Slot(m.options.Cluster+"-replica-"))
+	return found && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// connectPatiently connects to a server that is starting.
+func connectPatiently(ctx context.Context, socket, database string) (*pgx.Conn, error) {
+	for {
+		connection, err := sql.Connect(ctx, socket, database)
+		if err == nil {
+			return connection, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server did not start: %w", err)
+		case <-time.After(connectRetry):
+		}
+	}
+}
