@@ -165,8 +165,7 @@ build_postgres() {
   # A download in one suite leaves the processor to another.
   # shellcheck disable=SC2046 # names of suites are words
   in_parallel build_suite $(suites)
-  build_layout rhel
-  build_layout alpine
+  in_parallel build_layout rhel alpine
 }
 
 # build_suite builds the PostgreSQL images of one Debian suite.
