@@ -66,11 +66,12 @@ func server(in Input) string {
 	})
 	// A parameter that admission would refuse today may be stored from earlier
 	// days; PostgreSQL would not start with it.
+	parameters := in.Cluster.Spec.PostgreSQL.ParameterStrings()
 	refused := map[string]bool{}
-	for _, fault := range postgres.CheckParameters(in.Major, in.Cluster.Spec.PostgreSQL.Parameters) {
+	for _, fault := range postgres.CheckParameters(in.Major, parameters) {
 		refused[fault.Name] = true
 	}
-	for name, value := range in.Cluster.Spec.PostgreSQL.Parameters {
+	for name, value := range parameters {
 		if !refused[name] {
 			values[name] = value
 		}
