@@ -169,15 +169,10 @@ func (c *Cluster) running() (map[string]host.Running, error) {
 func (c *Cluster) processes() []plan.Process {
 	all := []plan.Process{c.plan.RegistryProcess(), c.plan.EtcdProcess(), c.plan.APIServerProcess()}
 	all = append(all, c.plan.ControlPlane()...)
-	all = append(all, c.csiControl()...)
 	for _, node := range c.plan.Nodes {
-		all = append(all, c.nodeProcesses(node)...)
+		all = append(all, c.plan.NodeProcesses(node)...)
 	}
 	return all
-}
-
-func (c *Cluster) nodeProcesses(node plan.Node) []plan.Process {
-	return append(c.plan.NodeProcesses(node), c.csiNode(node)...)
 }
 
 // waitFor asks until the answer is nil. The last answer becomes part of the error when time is up.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +100,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.makeConfiguration(); err != nil {
 		return err
 	}
-	if err := c.connectMachine(); err != nil {
+	if err := c.ensureMachine(); err != nil {
 		return err
 	}
 	// The nodes need the registry and the bridge, the API server needs etcd, and the two do not need each other.
@@ -156,15 +157,7 @@ func (c *Cluster) makeConfiguration() error {
 	return write(files...)
 }
 
-// connectMachine gives the machine its place in the cluster's network: the control plane's address, and ways to the
-// pods, so that the API server reaches webhooks and aggregated APIs, and tests reach pods.
-func (c *Cluster) connectMachine() error {
-	if err := c.ensureMachine(); err != nil {
-		return err
-	}
-	return c.cgroups.Create(plan.ControlCgroup)
-}
-
+// ensureMachine gives the machine its place in the cluster's network, and the processes of no node a control group.
 func (c *Cluster) ensureMachine() error {
 	if err := c.cgroups.Create(plan.ControlCgroup); err != nil {
 		return err
@@ -186,7 +179,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	c.say("the API server is ready")
-	for _, process := range append(c.plan.ControlPlane(), c.csiControl()...) {
+	for _, process := range c.plan.ControlPlane() {
 		if err := c.start(process); err != nil {
 			return err
 		}
@@ -194,11 +187,19 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
+// applyManifests hands in the objects that the cluster's own programs need, and the storage classes.
 func (c *Cluster) applyManifests(ctx context.Context) error {
-	manifests := append([]string{c.plan.Path("config", "cluster.yaml")}, c.csiManifests()...)
+	storage, err := exec.CommandContext(ctx, c.plan.Program("csi-driver"), "--manifests").Output()
+	if err != nil {
+		return fmt.Errorf("ask the storage driver for its objects: %w", err)
+	}
+	file := render.File{Path: c.plan.Path("config", "storage.yaml"), Content: storage}
+	if err := write(file); err != nil {
+		return err
+	}
 	// Right after the start, some parts of the API answer later than others.
 	return waitFor(ctx, "the cluster's own objects to be accepted", 30*time.Second, func(ctx context.Context) error {
-		return c.apply(ctx, manifests...)
+		return c.apply(ctx, c.plan.Path("config", "cluster.yaml"), file.Path)
 	})
 }
 
@@ -222,7 +223,7 @@ func (c *Cluster) startNode(node plan.Node) error {
 	if err := c.connectNode(node); err != nil {
 		return err
 	}
-	for _, process := range c.nodeProcesses(node) {
+	for _, process := range c.plan.NodeProcesses(node) {
 		if err := c.start(process); err != nil {
 			return err
 		}
@@ -252,6 +253,7 @@ func (c *Cluster) connectNode(node plan.Node) error {
 	if err != nil {
 		return err
 	}
+	// The API server reaches webhooks and aggregated APIs in pods, and tests reach any pod.
 	return host.AddRoute(node.PodCIDR.String(), node.Address.String())
 }
 

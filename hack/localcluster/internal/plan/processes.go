@@ -114,6 +114,25 @@ func (p *Plan) ControlPlane() []Process {
 			"--bind-address=127.0.0.1",
 			"--leader-elect=false",
 		}},
+		{Name: "csi-controller", Program: p.Program("csi-driver"), Restartable: true, Args: []string{
+			"--controller", "--socket=" + p.csiSocket(), "--data=" + p.Path("nodes"),
+		}},
+		{Name: "csi-provisioner", Program: p.Program("csi-provisioner"), Restartable: true, Args: []string{
+			"--kubeconfig=" + kubeconfig("csi"),
+			"--csi-address=" + p.csiSocket(),
+			"--feature-gates=Topology=true",
+			"--strict-topology=true", // the node that the scheduler has chosen, and no other
+			"--default-fstype=xfs",
+			"--leader-election=false",
+			"--retry-interval-start=200ms",
+		}},
+		{Name: "csi-resizer", Program: p.Program("csi-resizer"), Restartable: true, Args: []string{
+			"--kubeconfig=" + kubeconfig("csi"),
+			"--csi-address=" + p.csiSocket(),
+			"--leader-election=false",
+			"--handle-volume-inuse-error=false", // volumes of this driver grow in use: no need to watch all pods
+			"--retry-interval-start=200ms",
+		}},
 		{Name: "coredns", Program: p.Program("coredns"), Restartable: true, Args: []string{
 			"-conf", p.Path("config", "Corefile"),
 		}},
@@ -139,5 +158,10 @@ func (p *Plan) NodeProcesses(node Node) []Process {
 			"--config=" + filepath.Join(node.Dir, "config", "kube-proxy.yaml"),
 			"--hostname-override=" + node.Name,
 		}},
+		{Name: node.Name + "/csi-driver", Program: p.Program("csi-driver"), Node: &node, Restartable: true, Args: []string{
+			"--node=" + node.Name, "--kubelet-dir=" + node.KubeletDir(), "--data=" + p.Path("nodes"),
+		}},
 	}
 }
+
+func (p *Plan) csiSocket() string { return p.Path("config", "csi.sock") }
