@@ -139,14 +139,14 @@ func (p *Plan) ControlPlane() []Process {
 	}
 }
 
-// NodeProcesses lists the programs of a node in the order in which they start. containerd and the kubelet are not
-// restartable one by one: whoever finds one of them dead cannot know what else of the node is left.
+// NodeProcesses lists the programs of a node in the order in which they start. containerd is not restartable by itself:
+// whoever finds it dead cannot know what else of the node is left.
 func (p *Plan) NodeProcesses(node Node) []Process {
 	return []Process{
 		{Name: node.Name + "/containerd", Program: p.Program("containerd"), Node: &node, Args: []string{
 			"--config", filepath.Join(node.Dir, "config", "containerd.toml"),
 		}},
-		{Name: node.Name + "/kubelet", Program: p.Program("kubelet"), Node: &node, Args: []string{
+		{Name: node.Name + "/kubelet", Program: p.Program("kubelet"), Node: &node, Restartable: true, Args: []string{
 			"--config=" + filepath.Join(node.Dir, "config", "kubelet.yaml"),
 			"--kubeconfig=" + filepath.Join(node.Dir, "config", "kubelet.kubeconfig"),
 			"--hostname-override=" + node.Name,
