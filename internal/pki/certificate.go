@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"slices"
 	"time"
@@ -16,8 +17,12 @@ import (
 )
 
 // EnsureServer returns the data of the server certificate's Secret, made anew if
-// it is missing, lacks a name, was signed by another authority or has less than a
-// third of its life left.
+// it is missing, lacks a name, was signed by an authority that is not trusted (any
+// more) or has less than a third of its life left.
+//
+// A certificate of a predecessor that is still trusted stays until its own time:
+// by then everybody has got to know the new authority, which reaches them all at
+// once with no certificate of its own.
 func EnsureServer(ca, existing map[string][]byte, dnsNames []string, now time.Time) (map[string][]byte, error) {
 	return ensure(ca, existing, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: naming.ServerCommonName},
@@ -75,10 +80,21 @@ func good(signer *authority, existing map[string][]byte, template *x509.Certific
 	if err != nil {
 		return false
 	}
-	return certificate.CheckSignatureFrom(signer.certificate) == nil &&
+	return signer.trusts(certificate, now) &&
 		certificate.Subject.CommonName == template.Subject.CommonName &&
 		slices.Equal(certificate.DNSNames, template.DNSNames) &&
 		now.Before(certificate.NotAfter.Add(-certificateLife/3))
+}
+
+// trusts tells whether an authority of the bundle that has not ended signed it.
+func (a *authority) trusts(certificate *x509.Certificate, now time.Time) bool {
+	for block, rest := pem.Decode(a.bundle); block != nil; block, rest = pem.Decode(rest) {
+		issuer, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && now.Before(issuer.NotAfter) && certificate.CheckSignatureFrom(issuer) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // ControlClient is the TLS configuration with which the operator asks the

@@ -58,9 +58,19 @@ func TestNewAuthorityOverlapsWithTheOld(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, ca[naming.KeyTLSCert], next[naming.KeyTLSCert])
 	assert.NoError(t, verify(t, next[naming.KeyCACert], old[naming.KeyTLSCert], late), "who trusts the new bundle trusts old certificates")
-	client, err := EnsureClient(next, old, naming.UserReplication, late)
+	kept, err := EnsureClient(next, old, naming.UserReplication, late)
 	require.NoError(t, err)
-	assert.NoError(t, verify(t, next[naming.KeyTLSCert], client[naming.KeyTLSCert], late))
+	assert.Equal(t, old[naming.KeyTLSCert], kept[naming.KeyTLSCert], "peers that do not know the new authority yet still accept it")
+	assert.Equal(t, next[naming.KeyCACert], kept[naming.KeyCACert], "and everybody gets to know the new authority")
+	later := late.Add(61 * 24 * time.Hour)
+	renewed, err := EnsureClient(next, kept, naming.UserReplication, later)
+	require.NoError(t, err)
+	assert.NoError(t, verify(t, next[naming.KeyTLSCert], renewed[naming.KeyTLSCert], later), "its successor is the new authority's")
+	other, err := EnsureCA(nil, "db", late)
+	require.NoError(t, err)
+	foreign, err := EnsureClient(other, kept, naming.UserReplication, late)
+	require.NoError(t, err)
+	assert.NoError(t, verify(t, other[naming.KeyCACert], foreign[naming.KeyTLSCert], late), "one of an unknown authority is replaced")
 }
 
 func TestUnreadableAuthorityIsNeverReplaced(t *testing.T) {

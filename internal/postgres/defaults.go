@@ -12,18 +12,26 @@ type Sizing struct {
 	MemoryBytes, CPUMillis int64
 	// StorageBytes is the size of the volume; zero if unknown.
 	StorageBytes int64
-	// Instances of the cluster.
-	Instances int
 }
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	// walSenders and replicationSlots are room for 50 instances, the most that a
+	// cluster can have: one slot each and, while all of them are cloned at once, two
+	// connections. They do not follow the number of instances, since a change of
+	// either waits for a restart: scaling would ask for one. They cost about three
+	// megabytes.
+	walSenders       = 110
+	replicationSlots = 60
+)
 
 // Defaults are the parameters that the user may override, derived from the
 // container's size. They are right, if modest, when nothing is known.
 func Defaults(s Sizing) map[string]string {
 	values := map[string]string{
-		// A tenth of a second of lost answers at most while a checkpoint runs; the
-		// WAL between checkpoints is bounded by max_wal_size below.
+		// Writes are spread over nearly all the time between checkpoints (PostgreSQL's
+		// own default since 14); what a crash has to replay is bounded by the time here
+		// and by max_wal_size below.
 		"checkpoint_completion_target": "0.9",
 		"checkpoint_timeout":           "5min",
 		// Volumes of Kubernetes are solid state or network storage, where a random
@@ -31,10 +39,15 @@ func Defaults(s Sizing) map[string]string {
 		"random_page_cost":         "1.1",
 		"effective_io_concurrency": "200",
 		"max_connections":          "100",
-		// Room for every instance, one clone each, and a few tools.
-		"max_wal_senders":       strconv.Itoa(10 + 2*s.Instances),
-		"max_replication_slots": strconv.Itoa(10 + 2*s.Instances),
-		"wal_level":             "replica",
+		"max_wal_senders":          strconv.Itoa(walSenders),
+		"max_replication_slots":    strconv.Itoa(replicationSlots),
+		"wal_level":                "replica",
+		// A container without a limit for huge pages may not touch one: on a node that
+		// has some, PostgreSQL would be killed by SIGBUS instead of doing without.
+		"huge_pages": "off",
+		// A long query on a replica is cancelled after a while rather than let it stop
+		// the primary from vacuuming: bloat there hurts everybody.
+		"hot_standby_feedback": "off",
 		// A replica that only lost its connection catches up from here even if its
 		// slot is gone.
 		"wal_keep_size": "64MB",
@@ -46,12 +59,15 @@ func Defaults(s Sizing) map[string]string {
 		"wal_receiver_timeout":    "10s",
 		// A replica retries its connection at once, not after five seconds.
 		"wal_retrieve_retry_interval": "500ms",
-		"password_encryption":         "scram-sha-256",
-		"log_checkpoints":             "on",
-		"log_lock_waits":              "on",
-		"log_timezone":                "UTC",
-		"timezone":                    "UTC",
-		"track_io_timing":             "on",
+		// The rule for everybody in pg_hba.conf asks for SCRAM; 13 would store MD5.
+		"password_encryption": "scram-sha-256",
+		// What one needs to see after an incident, at next to no cost.
+		"log_checkpoints": "on",
+		"log_lock_waits":  "on",
+		"track_io_timing": "on",
+		// The same everywhere: initdb would take over the time zone of the node.
+		"log_timezone": "UTC",
+		"timezone":     "UTC",
 	}
 	memoryDefaults(s, values)
 	workerDefaults(s, values)

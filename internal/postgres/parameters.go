@@ -42,7 +42,7 @@ var Reserved = map[string]string{
 	"wal_log_hints":                          "it is on: a former primary could not be rewound without it",
 	"full_page_writes":                       "it is on: a crash could lose data without it",
 	"fsync":                                  "it is on: a crash could lose data without it",
-	"restart_after_crash":                    "the instance manager restarts PostgreSQL",
+	"restart_after_crash":                    "it is on: PostgreSQL recovers from the crash of one of its processes by itself",
 	"archive_mode":                           "the operator manages archiving",
 	"archive_command":                        "the operator manages archiving",
 	"archive_library":                        "the operator manages archiving",
@@ -130,6 +130,22 @@ func checkParameter(major int, name, value string) string {
 		return fmt.Sprintf("is known up to PostgreSQL %d, and this is %d: remove it", known.until, major)
 	}
 	return ""
+}
+
+// NeedsRestart tells whether a change of a parameter waits for a restart of
+// PostgreSQL of this major; false for what it does not know.
+func NeedsRestart(major int, name string) bool {
+	known, found := parameters[name]
+	if !found || major < known.since || major > known.until {
+		return false
+	}
+	return known.restart || slices.Contains(restartBefore[name], major)
+}
+
+// restartBefore are the majors in which a parameter needs a restart although the
+// newest one reloads it.
+var restartBefore = map[string][]int{
+	"autovacuum_max_workers": {13, 14, 15, 16, 17},
 }
 
 // KnownNames are the names that may be set for some major, sorted. Admission

@@ -77,32 +77,44 @@ func TestCheckParameters(t *testing.T) {
 	}
 }
 
+func TestRestarts(t *testing.T) {
+	assert.True(t, NeedsRestart(15, "shared_buffers"))
+	assert.False(t, NeedsRestart(15, "work_mem"))
+	assert.True(t, NeedsRestart(17, "autovacuum_max_workers"))
+	assert.False(t, NeedsRestart(18, "autovacuum_max_workers"))
+	assert.False(t, NeedsRestart(17, "io_method"), "17 does not know it")
+}
+
+func TestReservedAndDefaultsDoNotOverlap(t *testing.T) {
+	for name := range Defaults(Sizing{Major: 17}) {
+		assert.NotContains(t, Reserved, name, "a default can be overridden")
+	}
+	for _, name := range KnownNames() {
+		assert.NotContains(t, Reserved, name)
+	}
+}
+
 func TestDefaultsAreParametersOfEveryMajor(t *testing.T) {
 	for major := OldestMajor; major <= NewestMajor; major++ {
 		for _, memory := range []int64{0, 256 << 20, 64 << 30} {
-			values := Defaults(Sizing{Major: major, MemoryBytes: memory, CPUMillis: 500, StorageBytes: 1 << 30, Instances: 3})
+			values := Defaults(Sizing{Major: major, MemoryBytes: memory, CPUMillis: 500, StorageBytes: 1 << 30})
 			assert.Empty(t, CheckParameters(major, values))
 		}
 	}
 }
 
-func TestCheckHBARule(t *testing.T) {
-	for _, good := range []string{
-		"hostssl all all 10.0.0.0/8 scram-sha-256",
-		"host app app 10.0.0.0 255.0.0.0 scram-sha-256",
-		`hostssl all "a b" samehost cert map=users`,
-		"local all all peer",
-		"hostssl all all 0.0.0.0/0 ldap ldapserver=ldap.example.com",
-	} {
-		assert.NoError(t, CheckHBARule(good), good)
-	}
-	for _, bad := range []string{
-		"", "  ", "host all all", "include other.conf", "hostssl all all 10.0.0.0/8 magic",
-		"host all all all trust\nhost all all all trust", `hostssl all "a all scram-sha-256`, "# nothing",
-		"hostssl all all 0.0.0.0/0 cert map",
-	} {
-		assert.Error(t, CheckHBARule(bad), bad)
-	}
+func FuzzLSN(f *testing.F) {
+	f.Add("16/B374D848")
+	f.Add("0/0")
+	f.Fuzz(func(t *testing.T, text string) {
+		lsn, err := ParseLSN(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseLSN(lsn.String())
+		require.NoError(t, err)
+		assert.Equal(t, lsn, again)
+	})
 }
 
 func FuzzQuoting(f *testing.F) {

@@ -112,10 +112,14 @@ func checkParameters(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 }
 
 func checkHBA(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
+	version, err := postgres.ParseVersion(cluster.Spec.PostgresVersion)
+	if err != nil {
+		return nil // reported by its own check
+	}
 	var faults field.ErrorList
 	path := field.NewPath("spec", "postgresql", "hba")
 	for i, rule := range cluster.Spec.PostgreSQL.HBA {
-		if err := postgres.CheckHBARule(rule); err != nil {
+		if err := postgres.CheckHBARule(version.Major, rule); err != nil {
 			faults = append(faults, field.Invalid(path.Index(i), rule, err.Error()))
 		}
 	}

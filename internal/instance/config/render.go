@@ -62,7 +62,7 @@ func Render(in Input) map[string]string {
 func server(in Input) string {
 	values := postgres.Defaults(postgres.Sizing{
 		Major: in.Major, MemoryBytes: in.MemoryBytes, CPUMillis: in.CPUMillis,
-		StorageBytes: storageBytes(in.Cluster), Instances: int(in.Cluster.Spec.Replicas),
+		StorageBytes: storageBytes(in.Cluster),
 	})
 	// A parameter that admission would refuse today may be stored from earlier
 	// days; PostgreSQL would not start with it.
@@ -154,7 +154,7 @@ func hba(in Input) string {
 		"host replication " + replica + " all reject",
 	}
 	for _, rule := range in.Cluster.Spec.PostgreSQL.HBA {
-		if postgres.CheckHBARule(rule) == nil {
+		if postgres.CheckHBARule(in.Major, rule) == nil {
 			lines = append(lines, rule)
 		}
 	}

@@ -54,8 +54,11 @@ func Bootstrap(ctx context.Context, connection *pgx.Conn, app Application) error
 	return nil
 }
 
-// Run runs a script of SQL.
+// Run runs a script of the user's, which finds and makes things where psql would.
 func Run(ctx context.Context, connection *pgx.Conn, script string) error {
+	if _, err := connection.Exec(ctx, `set search_path = "$user", public`); err != nil {
+		return fmt.Errorf("prepare for the script: %w", err)
+	}
 	_, err := connection.PgConn().Exec(ctx, script).ReadAll()
 	return err
 }

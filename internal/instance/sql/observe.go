@@ -40,17 +40,22 @@ const observeReplicas = `
 select coalesce(application_name, ''), coalesce(state, ''), coalesce(flush_lsn::text, '')
 from pg_stat_replication where usename = $1 order by 1, 2, 3`
 
-// Observe looks at the server once.
+// Observe looks at the server once, in one round trip.
 func Observe(ctx context.Context, connection *pgx.Conn, replicationUser string) (Observation, error) {
+	batch := &pgx.Batch{}
+	batch.Queue(observeServer)
+	batch.Queue(observeReplicas, replicationUser)
+	results := connection.SendBatch(ctx, batch)
+	defer results.Close() //nolint:errcheck // what fails here failed below
 	var o Observation
 	var timeline int64
-	err := connection.QueryRow(ctx, observeServer).Scan(&o.InRecovery, &o.SystemIdentifier, &timeline,
+	err := results.QueryRow().Scan(&o.InRecovery, &o.SystemIdentifier, &timeline,
 		&o.WrittenLSN, &o.ReceivedLSN, &o.ReplayedLSN, &o.Streaming, &o.PendingRestart)
 	if err != nil {
 		return o, fmt.Errorf("observe the server: %w", err)
 	}
 	o.Timeline = uint32(timeline)
-	rows, err := connection.Query(ctx, observeReplicas, replicationUser)
+	rows, err := results.Query()
 	if err != nil {
 		return o, fmt.Errorf("observe the replicas: %w", err)
 	}
