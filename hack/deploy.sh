@@ -15,7 +15,14 @@ export KUBECONFIG=${KUBECONFIG:-$(hack/cluster kubeconfig)}
 export PATH=$bin:$PATH
 namespace=postgres-operator-system
 
-hack/tools/build.sh kustomize kubernetes >&2
+hack/tools/build.sh kustomize kubernetes crane >&2
+
+# In the local cluster the image is named by its digest: a tag that is built again keeps its name, and nodes that have
+# an older image of that name would go on using it.
+if [[ -z ${IMAGE_REGISTRY:-} && $image != *@* ]]; then
+  digest=$(crane digest --insecure "$(hack/cluster registry)/${image#*/}")
+  image=${image%:*}@$digest
+fi
 
 # The image is set in a copy, so that the tree stays as it is committed.
 work=$(mktemp -d)
@@ -27,8 +34,6 @@ kustomize build "$work/config/default" >"$work/all.yaml"
 case ${1:-install} in
   install)
     kubectl apply --server-side --force-conflicts -f "$work/all.yaml"
-    # A tag that is built again keeps its name: the new pods have to be asked for.
-    kubectl -n "$namespace" rollout restart deployment/postgres-operator-controller-manager
     kubectl -n "$namespace" rollout status deployment/postgres-operator-controller-manager --timeout 5m
     ;;
   remove)
