@@ -1,3 +1,4 @@
+//go:generate go run ../../hack/parameter-rules zz_generated.parameters.go
 package v1alpha1
 
 import (

@@ -2,10 +2,7 @@ package validation
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,7 +36,11 @@ var checks = []struct {
 	{"parameters", checkParameters},
 	{"hba", checkHBA},
 	{"bootstrap", checkBootstrap},
-	{"pod labels", checkPodLabels},
+	{"image", checkImage},
+	{"pod metadata", checkPodMetadata},
+	{"scheduling", checkScheduling},
+	{"resources", checkResources},
+	{"security context", checkSecurityContext},
 }
 
 // Validate returns what cannot be carried out, with the field, the value and the
@@ -78,6 +79,9 @@ func checkVersion(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 	}
 	if version.Major < postgres.OldestMajor || version.Major > postgres.NewestMajor {
 		return field.ErrorList{field.Invalid(path, cluster.Spec.PostgresVersion, fmt.Sprintf("majors %d to %d are supported", postgres.OldestMajor, postgres.NewestMajor))}
+	}
+	if version.String() != cluster.Spec.PostgresVersion {
+		return field.ErrorList{field.Invalid(path, cluster.Spec.PostgresVersion, fmt.Sprintf("must have no leading zero: write %s", version))}
 	}
 	return nil
 }
@@ -121,44 +125,6 @@ func checkHBA(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 	for i, rule := range cluster.Spec.PostgreSQL.HBA {
 		if err := postgres.CheckHBARule(version.Major, rule); err != nil {
 			faults = append(faults, field.Invalid(path.Index(i), rule, err.Error()))
-		}
-	}
-	return faults
-}
-
-func checkBootstrap(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
-	var faults field.ErrorList
-	path := field.NewPath("spec", "bootstrap", "initdb")
-	spec := cluster.Spec.Bootstrap.InitDB
-	for name, value := range map[string]string{"database": spec.Database, "owner": spec.Owner} {
-		if value == "" {
-			continue
-		}
-		if err := postgres.CheckIdentifier(value); err != nil {
-			faults = append(faults, field.Invalid(path.Child(name), value, err.Error()))
-		}
-	}
-	version, err := postgres.ParseVersion(cluster.Spec.PostgresVersion)
-	for provider, since := range map[dbv1alpha1.LocaleProvider]int{dbv1alpha1.LocaleProviderICU: 15, dbv1alpha1.LocaleProviderBuiltin: 17} {
-		if err == nil && spec.LocaleProvider == provider && version.Major < since {
-			faults = append(faults, field.Invalid(path.Child("localeProvider"), provider, fmt.Sprintf("needs PostgreSQL %d or later", since)))
-		}
-	}
-	for i, source := range spec.PostInitSQL {
-		if (source.SecretKeyRef == nil) == (source.ConfigMapKeyRef == nil) {
-			faults = append(faults, field.Invalid(path.Child("postInitSQL").Index(i), "", "set exactly one of secretKeyRef and configMapKeyRef"))
-		}
-	}
-	return faults
-}
-
-func checkPodLabels(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
-	var faults field.ErrorList
-	path := field.NewPath("spec", "podMetadata", "labels")
-	ours := []string{naming.LabelCluster, naming.LabelApp, naming.LabelManagedBy, naming.LabelName}
-	for _, key := range slices.Sorted(maps.Keys(cluster.Spec.PodMetadata.Labels)) {
-		if slices.Contains(ours, key) || strings.HasPrefix(key, dbv1alpha1.GroupVersion.Group+"/") {
-			faults = append(faults, field.Invalid(path.Key(key), cluster.Spec.PodMetadata.Labels[key], "is the operator's own label: use another"))
 		}
 	}
 	return faults

@@ -56,7 +56,7 @@ func podSelector(cluster *dbv1alpha1.PostgresCluster, instance string) map[strin
 // podLabels are the user's labels and, over them, ours.
 func podLabels(cluster *dbv1alpha1.PostgresCluster, instance string) map[string]string {
 	labels := map[string]string{}
-	maps.Copy(labels, cluster.Spec.PodMetadata.Labels)
+	maps.Copy(labels, cluster.Spec.PodMetadata.Labels.Strings())
 	maps.Copy(labels, instanceLabels(cluster, instance))
 	maps.Copy(labels, podSelector(cluster, instance))
 	return labels

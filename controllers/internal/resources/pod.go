@@ -44,7 +44,7 @@ func podTemplate(w Workload) corev1.PodTemplateSpec {
 			ImagePullSecrets:              spec.ImagePullSecrets,
 			Affinity:                      affinity(w.Cluster),
 			Tolerations:                   spec.Tolerations,
-			NodeSelector:                  spec.NodeSelector,
+			NodeSelector:                  spec.NodeSelector.Strings(),
 			TopologySpreadConstraints:     spread(w.Cluster),
 			PriorityClassName:             spec.PriorityClassName,
 			InitContainers:                []corev1.Container{installContainer(w)},
