@@ -50,14 +50,32 @@ func (m *Manager) live(ctx context.Context) error {
 		return err
 	}
 	m.setState(protocol.StateRecovering)
-	output := m.postgresLog.Server()
-	defer output.Close() //nolint:errcheck // a pipe in memory
+	if err := m.tidy(); err != nil {
+		return err
+	}
 	arguments := []string{"-c", "config_file=" + filepath.Join(m.options.Paths.Configuration, config.FileServer)}
-	postmaster, err := m.supervisor.StartPostmaster(m.binaries, m.options.Paths.Data, arguments, output, m.lock)
+	postmaster, err := m.supervisor.StartPostmaster(m.binaries, m.options.Paths.Data, arguments, m.postgresLog.Server(), m.lock)
 	if err != nil {
 		return err
 	}
-	return m.supervise(ctx, postmaster, !data.Standby)
+	return m.supervise(ctx, postmaster, !data.Standby, cluster.Generation)
+}
+
+// tidy mends what others may have done to the data directory: the kubelet gives a
+// volume's group more rights than PostgreSQL allows, and what ALTER SYSTEM wrote on
+// the primary is in each clone.
+func (m *Manager) tidy() error {
+	if err := volume.Protect(m.options.Paths.Data); err != nil {
+		return err
+	}
+	removed, err := config.CleanAuto(m.options.Paths.Data)
+	if err != nil {
+		return err
+	}
+	if len(removed) > 0 {
+		m.log.Warn("parameters that the instance manager sets were taken back from ALTER SYSTEM", "parameters", removed)
+	}
+	return nil
 }
 
 // awaitAssignment waits until the operator has assigned this instance its part.
@@ -87,7 +105,7 @@ func (m *Manager) findBinaries(ctx context.Context, cluster *dbv1alpha1.Postgres
 	if err != nil {
 		return blocked(protocol.ProblemWrongVersion, "spec.postgresVersion: %v", err)
 	}
-	binaries, found, ok := process.FindBinaries(ctx, wanted.Major)
+	binaries, found, ok := m.supervisor.FindBinaries(ctx, wanted.Major)
 	switch {
 	case ok:
 		m.binaries = binaries

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,8 +27,8 @@ const (
 	// blockedRetry: a person acts, on the spec (which is watched) or on the volume
 	// or image (which is not).
 	blockedRetry = 5 * time.Second
-	// retryFirst and retryMost bound the pause between lives of the server. The
-	// first crash is made good at once.
+	// retryFirst and retryMost bound the pause between lives of the server, from the
+	// second crash on. The first is made good at once.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 10 * time.Second
 	// steadyAfter is how long a server has to run for its next crash to count as
@@ -68,6 +70,9 @@ func blocked(reason protocol.ProblemReason, format string, arguments ...any) err
 
 // Run manages the instance until the context ends, and then stops PostgreSQL.
 func Run(ctx context.Context, options Options) error {
+	// The memory of the pod is PostgreSQL's: rather collect more often. There is
+	// little to collect.
+	debug.SetGCPercent(25)
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("instance", options.Instance)
 	config, err := rest.InClusterConfig()
 	if err != nil {
@@ -119,7 +124,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return ignoreEnd(ctx, err)
 	}
 	m.lock = lock
-	pause := retryFirst
+	var pause time.Duration
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := m.live(ctx)
@@ -127,11 +132,11 @@ func (m *Manager) Run(ctx context.Context) error {
 			return ignoreEnd(ctx, err)
 		}
 		if time.Since(began) > steadyAfter {
-			pause = retryFirst
+			pause = 0
 		}
 		m.explain(err, pause)
 		m.wait(ctx, err, pause)
-		pause = min(pause*3, retryMost)
+		pause = min(max(pause*3, retryFirst), retryMost)
 	}
 	return nil
 }
@@ -152,7 +157,9 @@ func (m *Manager) explain(err error, pause time.Duration) {
 	m.log.Error("PostgreSQL does not run; trying again", "error", err)
 	m.update(func(r *protocol.Report) {
 		r.State, r.Role, r.Streaming = protocol.StateStarting, protocol.RoleNone, false
-		if pause > retryFirst { // the first is made good at once
+		if strings.Contains(err.Error(), "No space left on device") {
+			r.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: err.Error() + ": raise spec.storage.size"}
+		} else if pause > retryFirst { // the first ones are made good at once
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemCrashing, Message: err.Error()}
 		}
 	})

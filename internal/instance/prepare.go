@@ -120,8 +120,6 @@ func (m *Manager) setUp(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 	if err := os.MkdirAll(socket, 0o700); err != nil {
 		return fmt.Errorf("make a private place for the socket: %w", err)
 	}
-	output := m.postgresLog.Server()
-	defer output.Close() //nolint:errcheck // a pipe in memory
 	hba := filepath.Join(socket, "pg_hba.conf")
 	if err := os.WriteFile(hba, []byte("local all all trust\n"), 0o600); err != nil {
 		return fmt.Errorf("write the rules of the private server: %w", err)
@@ -130,7 +128,9 @@ func (m *Manager) setUp(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + socket, "-c", "hba_file=" + hba,
 		"-c", "fsync=off", "-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "log_line_prefix=" + config.LogPrefix,
 		"-c", "shared_buffers=16MB", "-c", "max_connections=10",
-	}, output, m.lock)
+		// A script that fails may hold passwords: it stays out of the log.
+		"-c", "log_min_error_statement=panic",
+	}, m.postgresLog.Server(), m.lock)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ const (
 	// upkeepEvery is how often what is kept in line with the spec is looked at
 	// although nothing has changed: the mounted Secrets, and what people did.
 	upkeepEvery = 10 * time.Second
+	// diskReserve is what PostgreSQL needs to go on: two segments of WAL, in bytes.
+	diskReserve = 32 << 20
 	// connectRetry is the pause while a private server starts.
 	connectRetry = 20 * time.Millisecond
 )
@@ -47,8 +49,8 @@ type supervision struct {
 // supervise stays with a running server: it reports, reloads, keeps slots and
 // password in line, renews the Lease, and returns when the server has ended. If
 // the context ends, it stops the server.
-func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool) error {
-	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, generation: m.watcher.Get().Generation}
+func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
+	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, generation: generation}
 	defer s.disconnect()
 	timer := time.NewTimer(lookStarting)
 	defer timer.Stop()
@@ -141,6 +143,7 @@ func (s *supervision) look(ctx context.Context) bool {
 		if r.State != protocol.StateRunning {
 			r.Problem = nil
 		}
+		r.Problem = diskProblem(r.Problem, total, available)
 		r.State, r.Role = protocol.StateRunning, protocol.RolePrimary
 		if seen.InRecovery {
 			r.Role = protocol.RoleReplica
@@ -155,6 +158,17 @@ func (s *supervision) look(ctx context.Context) bool {
 		}
 	})
 	return true
+}
+
+// diskProblem adds a full disk to, or takes it from, what is wrong otherwise.
+func diskProblem(present *protocol.Problem, total, available int64) *protocol.Problem {
+	switch {
+	case total > 0 && available < diskReserve:
+		return &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: "less than 32 MiB are left on the volume: raise spec.storage.size"}
+	case present != nil && present.Reason == protocol.ProblemDiskFull:
+		return nil
+	}
+	return present
 }
 
 func (s *supervision) notRunning() {

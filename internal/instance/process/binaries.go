@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -36,18 +37,20 @@ func searchPlaces(major int) []string {
 
 // FindBinaries finds the programs of a major. If there are only others, or none,
 // found names what there is.
-func FindBinaries(ctx context.Context, major int) (binaries Binaries, found []string, ok bool) {
+func (s *Supervisor) FindBinaries(ctx context.Context, major int) (binaries Binaries, found []string, ok bool) {
 	for _, place := range searchPlaces(major) {
 		program := filepath.Join(place, "postgres")
 		if info, err := os.Stat(program); err != nil || info.IsDir() {
 			continue
 		}
-		output, err := exec.CommandContext(ctx, program, "--version").Output()
-		if err != nil {
+		var output bytes.Buffer
+		command := exec.CommandContext(ctx, program, "--version")
+		command.Stdout = &output
+		if err := s.Run(command); err != nil {
 			found = append(found, fmt.Sprintf("%s (does not run: %v)", program, err))
 			continue
 		}
-		version, err := postgres.ParseServerVersion(string(output))
+		version, err := postgres.ParseServerVersion(output.String())
 		if err != nil {
 			continue
 		}

@@ -35,12 +35,32 @@ func (l *Logger) LastFatal() string {
 	return l.fatal
 }
 
-// Server returns a writer for the server's output. The lines of one entry, which
-// begins with the prefix of package config, are kept together.
+// Server returns a writer for the output of a server that is about to start. The
+// lines of one entry, which begins with the prefix of package config, are kept
+// together. When Close returns, everything is in the log.
 func (l *Logger) Server() io.WriteCloser {
+	l.mutex.Lock()
+	l.fatal = ""
+	l.mutex.Unlock()
 	reader, writer := io.Pipe()
-	go l.readServer(reader)
-	return writer
+	output := &serverOutput{PipeWriter: writer, read: make(chan struct{})}
+	go func() {
+		defer close(output.read)
+		l.readServer(reader)
+	}()
+	return output
+}
+
+type serverOutput struct {
+	*io.PipeWriter
+	read chan struct{}
+}
+
+// Close implements io.Closer.
+func (o *serverOutput) Close() error {
+	err := o.PipeWriter.Close()
+	<-o.read
+	return err
 }
 
 // Program returns a writer for the output of another program, and a function
@@ -69,6 +89,7 @@ func (l *Logger) readServer(reader io.Reader) {
 		}
 	}()
 	var entry []string
+	var size int
 	for {
 		var pause <-chan time.Time
 		if len(entry) > 0 {
@@ -80,14 +101,15 @@ func (l *Logger) readServer(reader io.Reader) {
 				l.write(entry)
 				return
 			}
-			if _, _, begins := strings.Cut(line, "|"); begins && startsEntry(line) {
+			if startsEntry(line) || size > maxEntry {
 				l.write(entry)
-				entry = nil
+				entry, size = nil, 0
 			}
 			entry = append(entry, line)
+			size += len(line)
 		case <-pause:
 			l.write(entry)
-			entry = nil
+			entry, size = nil, 0
 		}
 	}
 }

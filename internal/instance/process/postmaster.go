@@ -23,15 +23,16 @@ type Postmaster struct {
 }
 
 // StartPostmaster starts the server. What it says goes to log. The files are
-// inherited: the volume's lock is among them.
+// inherited: the volume's lock is among them. The log is closed before Done is, so
+// that the server's last words are known by then.
 //
 // The caller holds the lock of the volume, so no other server can be alive on it:
 // a postmaster.pid that is there is left over, and its number may be some other
 // process's by now, which PostgreSQL would take for a server. It is removed.
-func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments []string, log io.Writer, inherit ...*os.File) (*Postmaster, error) {
-	s.KillOrphans()
+func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments []string, log io.WriteCloser, inherit ...*os.File) (*Postmaster, error) {
+	s.killOrphans()
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove the pid file of an earlier server: %w", err)
+		return nil, errors.Join(fmt.Errorf("remove the pid file of an earlier server: %w", err), log.Close())
 	}
 	command := exec.Command(binaries.Path("postgres"), append([]string{"-D", data}, arguments...)...)
 	command.Stdout, command.Stderr = log, log
@@ -43,11 +44,12 @@ func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments [
 	command.WaitDelay = 100 * time.Millisecond
 	wait, err := s.Start(command)
 	if err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), log.Close())
 	}
 	postmaster := &Postmaster{process: command.Process, done: make(chan struct{})}
 	go func() {
 		postmaster.err = wait()
+		_ = log.Close() // it tells of no errors
 		close(postmaster.done)
 	}()
 	return postmaster, nil

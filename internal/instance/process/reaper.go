@@ -86,10 +86,10 @@ func (s *Supervisor) Reap(ctx context.Context) {
 	}
 }
 
-// KillOrphans ends what a dead postmaster has left, and returns when nothing of
+// killOrphans ends what a dead postmaster has left, and returns when nothing of
 // it runs. Until then its shared memory is in use, and no new postmaster can
 // start.
-func (s *Supervisor) KillOrphans() {
+func (s *Supervisor) killOrphans() {
 	for signalNow := unix.SIGQUIT; ; {
 		orphans := s.orphans()
 		if len(orphans) == 0 {
@@ -112,17 +112,46 @@ func (s *Supervisor) orphans() []int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var orphans []int
+	for _, pid := range descendants() {
+		if !s.children[pid] {
+			orphans = append(orphans, pid)
+		}
+	}
+	return orphans
+}
+
+// descendants are the direct children of this process, ended ones included.
+func descendants() []int {
+	var pids []int
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, list := range lists {
 		raw, err := os.ReadFile(list)
 		if err != nil {
-			continue
+			continue // a thread that has ended
 		}
 		for _, word := range strings.Fields(string(raw)) {
-			if pid, err := strconv.Atoi(word); err == nil && !s.children[pid] {
-				orphans = append(orphans, pid)
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
 			}
 		}
 	}
-	return orphans
+	if len(lists) > 0 {
+		return pids
+	}
+	// Kernels that keep no such lists (CONFIG_PROC_CHILDREN; gVisor): ask everybody.
+	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range processes {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// "pid (name) state parent …"; the name may hold anything.
+		rest := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+		if len(rest) > 1 && rest[1] == strconv.Itoa(os.Getpid()) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }

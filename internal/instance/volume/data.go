@@ -135,6 +135,22 @@ func MakeStandby(path string) error {
 	return nil
 }
 
+// Protect takes the rights from a data directory that PostgreSQL refuses to have
+// on it.
+func Protect(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	if info.Mode().Perm()&^0o750 == 0 {
+		return nil
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		return fmt.Errorf("take the rights of others from the data directory: %w", err)
+	}
+	return nil
+}
+
 // syncFileSystem writes everything of the volume to disk: one call instead of one
 // for each of some thousand files.
 func syncFileSystem(path string) error {

@@ -1,0 +1,98 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// server keeps one Lease as an API server would.
+type server struct {
+	lease   coordinationv1.Lease
+	version int
+	err     error
+}
+
+func (s *server) Get(context.Context, string, metav1.GetOptions) (*coordinationv1.Lease, error) {
+	return s.lease.DeepCopy(), s.err
+}
+
+func (s *server) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if lease.ResourceVersion != s.lease.ResourceVersion {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "db-primary", errors.New("it was changed"))
+	}
+	s.version++
+	s.lease = *lease.DeepCopy()
+	s.lease.ResourceVersion = string(rune('a' + s.version))
+	return s.lease.DeepCopy(), nil
+}
+
+func contenders() (*server, *time.Time, *Lease, *Lease) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &server{}
+	clock := func() time.Time { return now }
+	return s, &now, &Lease{Client: s, Holder: "a/1", Now: clock}, &Lease{Client: s, Holder: "b/2", Now: clock}
+}
+
+func acquire(t *testing.T, l *Lease) bool {
+	t.Helper()
+	held, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	return held
+}
+
+func TestALeaseHasOneHolderUntilItIsReleased(t *testing.T) {
+	s, _, a, b := contenders()
+	assert.True(t, acquire(t, a))
+	assert.False(t, acquire(t, b))
+	assert.True(t, acquire(t, a), "renewed")
+	require.NoError(t, b.Release(t.Context()), "nothing to give up")
+	assert.Equal(t, "a/1", *s.lease.Spec.HolderIdentity)
+	require.NoError(t, a.Release(t.Context()))
+	assert.True(t, acquire(t, b), "at once")
+	assert.EqualValues(t, 2, *s.lease.Spec.LeaseTransitions)
+}
+
+func TestALeaseIsTakenOnlyAfterItWasSeenUnchangedForAsLongAsItLasts(t *testing.T) {
+	_, now, a, b := contenders()
+	assert.True(t, acquire(t, a))
+	*now = now.Add(time.Hour) // whatever the clocks say
+	assert.False(t, acquire(t, b))
+	*now = now.Add(Duration - time.Second)
+	assert.True(t, acquire(t, a))
+	*now = now.Add(2 * time.Second)
+	assert.False(t, acquire(t, b), "it was renewed meanwhile")
+	*now = now.Add(Duration + time.Second)
+	assert.True(t, acquire(t, b))
+
+	held, err := a.Acquire(t.Context())
+	require.Error(t, err, "the former holder learns it from the conflict")
+	assert.False(t, held)
+	assert.False(t, acquire(t, a))
+}
+
+func TestTheSameLifeOfAPodHasItsLeaseBackAtOnce(t *testing.T) {
+	s, now, a, _ := contenders()
+	assert.True(t, acquire(t, a))
+	again := &Lease{Client: s, Holder: a.Holder, Now: func() time.Time { return *now }}
+	assert.True(t, acquire(t, again))
+}
+
+func TestAnAPIServerThatIsAwayGivesNoRight(t *testing.T) {
+	s, _, a, _ := contenders()
+	s.err = errors.New("connection refused")
+	held, err := a.Acquire(t.Context())
+	assert.False(t, held)
+	assert.ErrorContains(t, err, "connection refused")
+}
