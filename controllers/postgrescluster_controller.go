@@ -105,10 +105,14 @@ func (r *PostgresClusterReconciler) Reconcile(ctx context.Context, req ctrl.Requ
 	}
 	faults, actErr := r.act(ctx, snapshot, build, decided)
 	in := status.Input{Snapshot: snapshot, Plan: decided, Faults: faults}
-	if err := r.report(ctx, in); err != nil && actErr == nil {
-		return again(err)
+	reportErr := r.report(ctx, in)
+	switch {
+	case actErr != nil:
+		return ctrl.Result{}, actErr // tried again with growing pauses
+	case reportErr != nil:
+		return again(reportErr)
 	}
-	return ctrl.Result{RequeueAfter: nextLook(snapshot, faults)}, actErr
+	return ctrl.Result{RequeueAfter: nextLook(snapshot, faults)}, nil
 }
 
 // nextLook is when the clock alone can change the outcome of a pass.

@@ -57,9 +57,17 @@ func begin(t *testing.T) *environment {
 		if t.Failed() {
 			e.dump()
 		}
-		e.kubectl("delete", "namespace", e.namespace, "--timeout=3m")
+		e.remove()
 	})
 	return e
+}
+
+// remove deletes the clusters, then the namespace. The other way round the
+// namespace controller waits for half the pods' grace period between two looks.
+func (e *environment) remove() {
+	e.Helper()
+	e.kubectlFor(patience, "delete", "postgresclusters", "--all", "--timeout="+patience.String())
+	e.kubectl("delete", "namespace", e.namespace, "--wait=false")
 }
 
 // try runs kubectl in the test's namespace.

@@ -15,7 +15,7 @@ func TestClustersDoNotMix(t *testing.T) {
 	e := begin(t)
 	other := &environment{T: t, namespace: e.namespace + "-b"}
 	other.kubectl("create", "namespace", other.namespace)
-	t.Cleanup(func() { other.kubectl("delete", "namespace", other.namespace, "--timeout=3m") })
+	t.Cleanup(other.remove)
 	e.apply(cluster("db", 1, "15.20"))
 	e.apply(cluster("db2", 1, "15.20"))
 	other.apply(cluster("db", 1, "15.20"))

@@ -9,6 +9,7 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/internal/naming"
 )
 
 const (
@@ -109,14 +110,26 @@ func crashFault(_ Input, instance *state.Instance) *Fault {
 	return nil
 }
 
-// unreachableFault reports a pod that runs and does not answer.
+// unreachableFault reports an instance that has run for long enough and does not
+// answer.
 func unreachableFault(in Input, instance *state.Instance) *Fault {
 	report := instance.Report
-	if report.Error == "" || in.Snapshot.Now.Sub(report.FailedSince) < UnreachableAfter || instance.Pod.Status.Phase != corev1.PodRunning {
+	if report.Error == "" || in.Snapshot.Now.Sub(report.FailedSince) < UnreachableAfter || !hasRunFor(in.Snapshot.Now, instance.Pod, UnreachableAfter) {
 		return nil
 	}
 	return &Fault{dbv1alpha1.ReasonInstanceUnreachable, fmt.Sprintf(
 		"instance %s does not answer the operator: look at its node and at the network between them", instance.Name)}
+}
+
+// hasRunFor tells whether the container of PostgreSQL has been running for a
+// time. Before, there is nobody who could answer: images are being pulled.
+func hasRunFor(now time.Time, pod *corev1.Pod, duration time.Duration) bool {
+	for _, container := range pod.Status.ContainerStatuses {
+		if container.Name == naming.ContainerPostgres && container.State.Running != nil {
+			return now.Sub(container.State.Running.StartedAt.Time) >= duration
+		}
+	}
+	return false
 }
 
 func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {

@@ -47,6 +47,8 @@ func serving() *scene {
 			},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "postgres", Image: "example.com/postgres:15.20"}}},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.7",
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "postgres", State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))}}}},
 				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 		},
 		report: state.ReportEntry{Known: true, At: now, Report: protocol.Report{State: protocol.StateRunning, Role: protocol.RolePrimary}},
@@ -138,7 +140,11 @@ func TestDegraded(t *testing.T) {
 
 func TestPassingTroubleIsNotDegraded(t *testing.T) {
 	for name, change := range map[string]func(*scene){
-		"one missed report":       func(s *scene) { s.report.Error, s.report.FailedSince = "timeout", now.Add(-time.Second) },
+		"one missed report": func(s *scene) { s.report.Error, s.report.FailedSince = "timeout", now.Add(-time.Second) },
+		"a container that has just started": func(s *scene) {
+			s.report.Error, s.report.FailedSince = "refused", now.Add(-time.Minute)
+			s.pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(now.Add(-time.Second))
+		},
 		"nothing known yet":       func(s *scene) { s.report = state.ReportEntry{} },
 		"the first restart":       func(s *scene) { s.waiting("CrashLoopBackOff", 1) },
 		"a container being made":  func(s *scene) { s.waiting("ContainerCreating", 0) },
