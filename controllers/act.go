@@ -119,8 +119,11 @@ func (p *pass) certificates(ctx context.Context) error {
 
 // credentials makes the application user's Secret. A password that exists stays.
 func (p *pass) credentials(ctx context.Context) error {
+	if p.ca == nil {
+		return nil // the step that made it has failed and said so
+	}
 	existing := p.snapshot.Secret(naming.AppSecret(p.cluster().Name))
-	secret, err := resources.AppSecret(p.cluster(), existing, pki.NewPassword)
+	secret, err := resources.AppSecret(p.cluster(), p.ca, existing, pki.NewPassword)
 	if err != nil {
 		return err
 	}

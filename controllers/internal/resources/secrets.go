@@ -47,8 +47,9 @@ func ReplicationSecret(cluster *dbv1alpha1.PostgresCluster, ca, existing *corev1
 // Service Binding specification. An existing password stays. A missing or empty
 // one is made anew; the instance manager sets it in the server.
 //
-// The URIs ask for verify-full; the client adds where it has put ca.crt.
-func AppSecret(cluster *dbv1alpha1.PostgresCluster, existing *corev1.Secret, newPassword func() (string, error)) (*corev1.Secret, error) {
+// ca.crt is what a client has to trust; the URIs ask for verify-full, and the
+// client adds where it has put that file.
+func AppSecret(cluster *dbv1alpha1.PostgresCluster, ca, existing *corev1.Secret, newPassword func() (string, error)) (*corev1.Secret, error) {
 	password := string(dataOf(existing)[naming.KeyPassword])
 	if password == "" {
 		var err error
@@ -69,6 +70,7 @@ func AppSecret(cluster *dbv1alpha1.PostgresCluster, existing *corev1.Secret, new
 		Data: toBytes(map[string]string{
 			naming.KeyUsername: user,
 			naming.KeyPassword: password,
+			naming.KeyCACert:   string(ca.Data[naming.KeyCACert]),
 			"type":             "postgresql",
 			"provider":         naming.ManagedBy,
 			"host":             host,
