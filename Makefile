@@ -37,6 +37,7 @@ build: ## Build the program (operator and instance manager) into build/.
 .PHONY: generate
 generate: ## Write everything that is generated: deep copies, CRD, roles, API reference.
 	hack/tools/build.sh controller-gen
+	go generate ./api/...
 	$(BIN)/controller-gen object paths=./api/...
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
