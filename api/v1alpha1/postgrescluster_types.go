@@ -31,7 +31,7 @@ type PostgresCluster struct {
 	// +required
 	Spec PostgresClusterSpec `json:"spec,omitempty"`
 	// Status is what the operator sees. It is the operator's alone to write.
-	Status PostgresClusterStatus `json:"status,omitempty"`
+	Status PostgresClusterStatus `json:"status,omitempty,omitzero"`
 }
 
 // PostgresClusterList is a list of PostgresCluster.
@@ -97,16 +97,16 @@ type PostgresClusterSpec struct {
 	//
 	// +kubebuilder:validation:XValidation:rule="['cpu','memory','ephemeral-storage'].all(k, !has(self.requests) || !(k in self.requests) || !has(self.limits) || !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="spec.resources: a request is above its limit: lower the request or raise the limit"
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="spec.resources.claims: instances have no device claims: remove it"
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
 
 	// PostgreSQL is the configuration of the server.
-	PostgreSQL PostgreSQLSpec `json:"postgresql,omitempty"`
+	PostgreSQL PostgreSQLSpec `json:"postgresql,omitempty,omitzero"`
 
 	// Bootstrap says how the database is made. It is read once, when the cluster is
 	// created, and is fixed then.
 	//
 	// +kubebuilder:default={}
-	Bootstrap BootstrapSpec `json:"bootstrap,omitempty"`
+	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
 	// Affinity of the pods, as in a pod's spec. Unless it has a podAntiAffinity, the instances prefer
 	// different nodes. A change restarts the instances, one at a time.
@@ -136,11 +136,11 @@ type PostgresClusterSpec struct {
 
 	// PodMetadata is added to the pods' labels and annotations. A change restarts
 	// the instances, one at a time.
-	PodMetadata PodMetadata `json:"podMetadata,omitempty"`
+	PodMetadata PodMetadata `json:"podMetadata,omitempty,omitzero"`
 
 	// SecurityContext overrides parts of the pods' security context. A change
 	// restarts the instances, one at a time.
-	SecurityContext SecurityContextSpec `json:"securityContext,omitempty"`
+	SecurityContext SecurityContextSpec `json:"securityContext,omitempty,omitzero"`
 }
 
 // StorageSpec describes the volume of each instance.
@@ -203,7 +203,7 @@ type BootstrapSpec struct {
 	// application.
 	//
 	// +kubebuilder:default={}
-	InitDB InitDBSpec `json:"initdb,omitempty"`
+	InitDB InitDBSpec `json:"initdb,omitempty,omitzero"`
 }
 
 // LocaleProvider of initdb.
