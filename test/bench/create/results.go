@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// results are all measured runs.
+type results struct {
+	operator int64
+	runs     []*measurement
+}
+
+// comparison is a line of the first table: what the project promises, and what
+// CloudNativePG 1.30 was measured to need on the local cluster.
+type comparison struct {
+	what, target, other string
+	value               string
+}
+
+// String renders the tables.
+func (r results) String() string {
+	var text strings.Builder
+	var managers []int64
+	for _, run := range r.runs {
+		managers = append(managers, run.managers...)
+	}
+	fmt.Fprintf(&text, "\n%-36s %-26s %-10s %s\n", "median of "+fmt.Sprint(len(r.runs)), "ours (min to max)", "at most", "CloudNativePG 1.30")
+	for _, line := range []comparison{
+		{"create, first instance ready", "5 s", "21.5 s", r.spread(firstReady)},
+		{"create, all instances ready", "12 s", "63 s", r.spread(allReady)},
+		{"operator memory, no clusters", "40 MB", "73 MB", megabytes(r.operator)},
+		{"instance manager memory, per pod", "25 MB", "63 MB", spreadOf(managers, megabytes)},
+	} {
+		fmt.Fprintf(&text, "%-36s %-26s %-10s %s\n", line.what, line.value, line.target, line.other)
+	}
+	text.WriteString("\nWhere the time goes, from the creation of the cluster:\n")
+	for _, step := range order {
+		if value := r.spread(step); value != "" {
+			fmt.Fprintf(&text, "  %-34s %s\n", step, value)
+		}
+	}
+	return text.String()
+}
+
+// spread is the median, least and most of a milestone's times.
+func (r results) spread(step milestone) string {
+	var times []time.Duration
+	for _, run := range r.runs {
+		if at, ok := run.times[step]; ok {
+			times = append(times, at)
+		}
+	}
+	return spreadOf(times, func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) })
+}
+
+func spreadOf[T int64 | time.Duration](values []T, format func(T) string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s to %s)", format(median(values)), format(slices.Min(values)), format(slices.Max(values)))
+}
+
+// median is the middle value, or the mean of the two in the middle.
+func median[T int64 | time.Duration](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
