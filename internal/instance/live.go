@@ -46,13 +46,18 @@ func (m *Manager) live(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := m.writeConfiguration(cluster); err != nil {
-		return err
-	}
-	m.setState(protocol.StateRecovering)
 	if err := m.tidy(); err != nil {
 		return err
 	}
+	refused, err := config.WriteUsable(ctx, m.configInput(cluster), m.binaries.Path("postgres"), m.supervisor.Run)
+	if err != nil {
+		return err
+	}
+	if len(refused) > 0 {
+		// The first upkeep writes them all the same, and reports PostgreSQL's words.
+		m.log.Error("PostgreSQL would not start with parameters of the spec, and starts without them", "parameters", refused)
+	}
+	m.setState(protocol.StateRecovering)
 	arguments := []string{"-c", "config_file=" + filepath.Join(m.options.Paths.Configuration, config.FileServer)}
 	postmaster, err := m.supervisor.StartPostmaster(m.binaries, m.options.Paths.Data, arguments, m.postgresLog.Server(), m.lock)
 	if err != nil {
@@ -194,8 +199,12 @@ func (m *Manager) syncCertificates() (bool, error) {
 		files[name] = string(raw)
 	}
 	changed, err := config.Write(m.options.Paths.TLS, files)
-	if err != nil || !changed {
+	if err != nil {
 		return false, err
 	}
-	return true, m.certificates.Load(m.options.Paths.TLS)
+	// The copies may be those of an earlier container of the pod, unchanged.
+	if !changed && m.certificates.Loaded() {
+		return false, nil
+	}
+	return changed, m.certificates.Load(m.options.Paths.TLS)
 }

@@ -13,6 +13,7 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/internal/instance/config"
+	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
 	"github.com/my-org/postgres-operator/internal/naming"
@@ -139,7 +140,7 @@ func (m *Manager) setUp(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 		<-postmaster.Done()
 		cancel()
 	}()
-	setUpErr := m.setUpSQL(working, cluster, socket)
+	setUpErr := m.setUpSQL(working, cluster, postmaster, socket)
 	stopping, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancelStop()
 	stopErr := postmaster.Stop(stopping)
@@ -149,12 +150,12 @@ func (m *Manager) setUp(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 	return stopErr
 }
 
-func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, socket string) error {
+func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, postmaster *process.Postmaster, socket string) error {
 	password, err := os.ReadFile(filepath.Join(m.options.Paths.AppSecret, naming.KeyPassword))
 	if err != nil {
 		return fmt.Errorf("read the application's password: %w", err)
 	}
-	connection, err := connectPatiently(ctx, socket, "postgres")
+	connection, err := connectPatiently(ctx, postmaster, socket, "postgres")
 	if err != nil {
 		return err
 	}

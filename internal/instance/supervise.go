@@ -121,6 +121,10 @@ func (s *supervision) look(ctx context.Context) bool {
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	if s.connection == nil || s.connection.IsClosed() {
+		if !s.postmaster.Accepting() {
+			s.notRunning()
+			return false
+		}
 		connection, err := sql.Connect(looking, s.options.Paths.Socket, "postgres")
 		if err != nil {
 			s.notRunning()
@@ -270,15 +274,14 @@ func (m *Manager) ourSlot(slot string) bool {
 }
 
 // connectPatiently connects to a server that is starting.
-func connectPatiently(ctx context.Context, socket, database string) (*pgx.Conn, error) {
+func connectPatiently(ctx context.Context, postmaster *process.Postmaster, socket, database string) (*pgx.Conn, error) {
 	for {
-		connection, err := sql.Connect(ctx, socket, database)
-		if err == nil {
-			return connection, nil
+		if postmaster.Accepting() {
+			return sql.Connect(ctx, socket, database)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the server did not start: %w", err)
+			return nil, fmt.Errorf("the server did not start: %w", ctx.Err())
 		case <-time.After(connectRetry):
 		}
 	}

@@ -189,7 +189,11 @@ func (w *world) makeNetwork() {
 }
 
 func (w *world) removeNetwork() {
-	_ = exec.Command("ip", "link", "delete", testBridge).Run()
+	// The cables too: a namespace lives on while a process of an earlier run does.
+	cables, _ := filepath.Glob("/sys/class/net/pgotest*")
+	for _, cable := range cables {
+		_ = exec.Command("ip", "link", "delete", filepath.Base(cable)).Run()
+	}
 	names, _ := filepath.Glob("/run/netns/pgotest-*")
 	for _, name := range names {
 		_ = exec.Command("ip", "netns", "delete", filepath.Base(name)).Run()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // Postmaster is a running PostgreSQL server.
 type Postmaster struct {
 	process *os.Process
+	data    string
 	done    chan struct{}
 	err     error
 }
@@ -46,7 +48,7 @@ func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments [
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), log.Close())
 	}
-	postmaster := &Postmaster{process: command.Process, done: make(chan struct{})}
+	postmaster := &Postmaster{process: command.Process, data: data, done: make(chan struct{})}
 	go func() {
 		postmaster.err = wait()
 		_ = log.Close() // it tells of no errors
@@ -63,6 +65,18 @@ func (p *Postmaster) Err() error { return p.err }
 
 // Pid of the postmaster.
 func (p *Postmaster) Pid() int { return p.process.Pid }
+
+// Accepting tells whether the server accepts connections, by its own word in the
+// pid file: trying would fill its log with refusals.
+func (p *Postmaster) Accepting() bool {
+	raw, err := os.ReadFile(filepath.Join(p.data, "postmaster.pid"))
+	if err != nil {
+		return false
+	}
+	// Line 8 (src/include/utils/pidfile.h).
+	lines := strings.Split(string(raw), "\n")
+	return len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"
+}
 
 // Reload makes the server read its configuration again.
 func (p *Postmaster) Reload() error { return p.process.Signal(unix.SIGHUP) }

@@ -95,6 +95,9 @@ func (c *Certificates) Load(directory string) error {
 	return nil
 }
 
+// Loaded tells whether there are certificates.
+func (c *Certificates) Loaded() bool { return c.current.Load() != nil }
+
 // TLS is a configuration that uses the certificates of the moment.
 func (c *Certificates) TLS() *tls.Config {
 	return &tls.Config{
