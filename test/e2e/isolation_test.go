@@ -46,6 +46,10 @@ func TestSecretsStayInSecrets(t *testing.T) {
 	password := e.kubectl("get", "secret", "db-app", "--template", "{{.data.password | base64decode}}")
 	require.Len(t, password, 32)
 	e.kubectl("delete", "pod", "db-primary-0")
+	e.eventually("the pod serves again", func() bool {
+		_, err := e.trySQL("db-primary-0", "app", "select 1")
+		return err == nil
+	})
 	e.ready("db")
 	for _, arguments := range [][]string{
 		{"get", "pods,statefulsets,configmaps,events,postgresclusters,leases", "--output", "yaml"},

@@ -60,11 +60,11 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.removeNamespace(context.WithoutCancel(ctx))) }()
-	memory, err := b.operatorMemory(ctx)
+	operator, err := b.operatorMemory(ctx)
 	if err != nil {
 		return err
 	}
-	results := results{operator: memory}
+	results := results{operator: operator}
 	for i := range o.runs + 1 {
 		measured, err := b.measure(ctx, fmt.Sprintf("bench%d", i))
 		if err != nil {

@@ -43,9 +43,10 @@ var order = []milestone{podCreated, volumeBound, podScheduled, primaryStarted, i
 // measurement is one run: when each milestone was seen, counted on this
 // machine's clock from the moment before the cluster was created.
 type measurement struct {
-	began    time.Time
-	times    map[milestone]time.Duration
-	managers []int64
+	began time.Time
+	times map[milestone]time.Duration
+	// managers is the memory of each process 1: resident, and the private part.
+	managers, managersPrivate []int64
 }
 
 // reach notes a milestone; the first sight counts.

@@ -28,11 +28,16 @@ func (b *bench) readPods(ctx context.Context, m *measurement, pods map[string]*c
 		if err != nil {
 			return err
 		}
-		memory, err := residentMemory(status)
+		resident, err := processMemory(status, "VmRSS:")
 		if err != nil {
 			return fmt.Errorf("memory of the instance manager in pod %s: %w", pod.Name, err)
 		}
-		m.managers = append(m.managers, memory)
+		private, err := processMemory(status, "RssAnon:")
+		if err != nil {
+			return fmt.Errorf("memory of the instance manager in pod %s: %w", pod.Name, err)
+		}
+		m.managers = append(m.managers, resident)
+		m.managersPrivate = append(m.managersPrivate, private)
 	}
 	return nil
 }
@@ -67,67 +72,73 @@ func (m *measurement) readLog(log string) {
 	}
 }
 
-// operatorMemory is the largest resident memory of the operator's pods, as their
-// kubelets report it. It is asked for before the first cluster exists.
-func (b *bench) operatorMemory(ctx context.Context) (int64, error) {
+// operatorMemory is the largest memory of the operator's pods, as their kubelets
+// report it: private, and with the pages of the program in use. It is asked for before the first cluster exists.
+func (b *bench) operatorMemory(ctx context.Context) (memory, error) {
 	pods, err := b.kubectl(ctx, "get", "pods", "--all-namespaces", "--selector", "control-plane=controller-manager",
 		"--output", `jsonpath={range .items[*]}{.spec.nodeName} {.metadata.name}{"\n"}{end}`)
 	if err != nil {
-		return 0, err
+		return memory{}, err
 	}
-	largest := int64(0)
+	var largest memory
 	for line := range strings.Lines(pods) {
 		node, pod, _ := strings.Cut(strings.TrimSpace(line), " ")
 		summary, err := b.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")
 		if err != nil {
-			return 0, err
+			return memory{}, err
 		}
-		memory, err := podMemory([]byte(summary), pod)
+		used, err := podMemory([]byte(summary), pod)
 		if err != nil {
-			return 0, fmt.Errorf("memory of the operator on node %s: %w", node, err)
+			return memory{}, fmt.Errorf("memory of the operator on node %s: %w", node, err)
 		}
-		largest = max(largest, memory)
+		largest = memory{private: max(largest.private, used.private), working: max(largest.working, used.working)}
 	}
-	if largest == 0 {
-		return 0, errors.New("no memory of an operator's pod found (label control-plane=controller-manager); run make deploy")
+	if largest.private == 0 {
+		return memory{}, errors.New("no memory of an operator's pod found (label control-plane=controller-manager); run make deploy")
 	}
 	return largest, nil
 }
 
-// podMemory finds the resident memory of a pod's containers in a kubelet's summary.
-func podMemory(summary []byte, pod string) (int64, error) {
+// memory of a pod, in bytes: what only it has, and with the file pages in use.
+type memory struct{ private, working int64 }
+
+// podMemory finds the memory of a pod's containers in a kubelet's summary.
+func podMemory(summary []byte, pod string) (memory, error) {
 	var content struct {
 		Pods []struct {
 			PodRef     struct{ Name string }
-			Containers []struct{ Memory struct{ RSSBytes int64 } }
+			Containers []struct {
+				Memory struct{ RSSBytes, WorkingSetBytes int64 }
+			}
 		}
 	}
 	if err := json.Unmarshal(summary, &content); err != nil {
-		return 0, fmt.Errorf("read the kubelet's summary: %w", err)
+		return memory{}, fmt.Errorf("read the kubelet's summary: %w", err)
 	}
-	total := int64(0)
+	var total memory
 	for _, candidate := range content.Pods {
 		for _, container := range candidate.Containers {
 			if candidate.PodRef.Name == pod {
-				total += container.Memory.RSSBytes
+				total.private += container.Memory.RSSBytes
+				total.working += container.Memory.WorkingSetBytes
 			}
 		}
 	}
 	return total, nil
 }
 
-// residentMemory reads VmRSS, in bytes, of a /proc/PID/status.
-func residentMemory(status string) (int64, error) {
+// processMemory reads a field of a /proc/PID/status, in bytes.
+func processMemory(status, field string) (int64, error) {
 	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if value, ok := strings.CutPrefix(line, field); ok {
 			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("read VmRSS: %w", err)
+				return 0, fmt.Errorf("read %s %w", field, err)
 			}
 			return kilobytes << 10, nil
 		}
 	}
-	return 0, errors.New("no VmRSS in the process's status")
+	return 0, fmt.Errorf("no %s in the process's status", field)
 }
 
 func (b *bench) kubectl(ctx context.Context, arguments ...string) (string, error) {

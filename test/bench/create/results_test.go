@@ -57,19 +57,19 @@ func TestLogOfAReplica(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	memory, err := residentMemory("Name:\tmanager\nVmRSS:\t   18432 kB\n")
+	resident, err := processMemory("Name:\tmanager\nVmRSS:\t   18432 kB\n", "VmRSS:")
 	require.NoError(t, err)
-	assert.Equal(t, int64(18432<<10), memory)
-	_, err = residentMemory("Name:\tmanager\n")
-	require.Error(t, err)
-	memory, err = podMemory([]byte(`{"pods":[{"podRef":{"name":"a"},"containers":[{"memory":{"rssBytes":5}}]},
-		{"podRef":{"name":"b"},"containers":[{"memory":{"rssBytes":7}}]}]}`), "b")
+	assert.Equal(t, int64(18432<<10), resident)
+	_, err = processMemory("Name:\tmanager\n", "VmRSS:")
+	require.ErrorContains(t, err, "VmRSS")
+	used, err := podMemory([]byte(`{"pods":[{"podRef":{"name":"a"},"containers":[{"memory":{"rssBytes":5}}]},
+		{"podRef":{"name":"b"},"containers":[{"memory":{"rssBytes":7,"workingSetBytes":9}}]}]}`), "b")
 	require.NoError(t, err)
-	assert.Equal(t, int64(7), memory)
+	assert.Equal(t, memory{private: 7, working: 9}, used)
 }
 
 func TestTable(t *testing.T) {
-	text := results{operator: 30e6, runs: []*measurement{
+	text := results{operator: memory{private: 20e6, working: 30e6}, runs: []*measurement{
 		{times: map[milestone]time.Duration{firstReady: 4 * time.Second, allReady: 9 * time.Second}, managers: []int64{20e6}},
 		{times: map[milestone]time.Duration{firstReady: 6 * time.Second, allReady: 11 * time.Second}, managers: []int64{22e6}},
 	}}.String()
