@@ -22,6 +22,7 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/internal/instance/assignment"
+	"github.com/my-org/postgres-operator/internal/instance/volume"
 	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/pki"
 	"github.com/my-org/postgres-operator/internal/protocol"
@@ -118,6 +119,12 @@ func newWorld(t *testing.T, instances ...string) *world {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to start processes in namespaces of their own")
 	}
+	// The names in the network are the machine's: one run of these tests at a time.
+	turn, err := volume.Lock(t.Context(), filepath.Join(os.TempDir(), "postgres-operator-instance-tests.lock"), func() {
+		t.Log("waiting for another run of these tests")
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = turn.Close() })
 	majors, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	require.NoError(t, err)
 	if len(majors) == 0 {
