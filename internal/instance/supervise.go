@@ -60,7 +60,7 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 		case <-ctx.Done():
 			return s.stop(ctx)
 		case <-postmaster.Done():
-			return fmt.Errorf("postgres ended (%v): %s", postmaster.Err(), orDefault(m.postgresLog.LastFatal(), "it said nothing"))
+			return fmt.Errorf("postgres ended (%s): %s", ending(postmaster.Err()), orDefault(m.postgresLog.LastFatal(), "it said nothing"))
 		case <-m.watcher.Changed():
 			s.lastUpkeep = time.Time{}
 		case <-timer.C:
@@ -285,4 +285,12 @@ func connectPatiently(ctx context.Context, postmaster *process.Postmaster, socke
 		case <-time.After(connectRetry):
 		}
 	}
+}
+
+// ending is how a program ended, in words.
+func ending(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
 }
