@@ -58,7 +58,7 @@ lint: ## Lint the code (walls between packages, budgets, habits).
 .PHONY: unit
 unit: ## Unit tests, and tests of the instance manager with real PostgreSQL processes.
 	hack/tools/apt.sh postgresql xfsprogs
-	go test ./...
+	go test -timeout 30m ./...
 	for module in hack/localcluster hack/csi-driver; do (cd $$module && go test ./...); done
 
 .PHONY: envtest
