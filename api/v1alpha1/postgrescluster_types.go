@@ -265,6 +265,20 @@ type InitDBSpec struct {
 	PostInitSQL []SQLSource `json:"postInitSQL,omitempty"`
 }
 
+// Names are the names of the application's database and of its owner, defaults
+// filled in for objects that were stored without them.
+func (s InitDBSpec) Names() (database, owner string) {
+	database = s.Database
+	if database == "" {
+		database = "app"
+	}
+	owner = s.Owner
+	if owner == "" {
+		owner = database
+	}
+	return database, owner
+}
+
 // SQLSource is one key of a Secret or of a ConfigMap: exactly one is set.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretKeyRef) != has(self.configMapKeyRef)",message="set exactly one of secretKeyRef and configMapKeyRef"

@@ -160,7 +160,7 @@ func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 		return err
 	}
 	defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
-	database, owner := application(cluster)
+	database, owner := cluster.Spec.Bootstrap.InitDB.Names()
 	if err := sql.Bootstrap(ctx, connection, sql.Application{Database: database, Owner: owner, Password: string(password)}); err != nil {
 		return err
 	}
@@ -242,12 +242,6 @@ func (m *Manager) run(ctx context.Context, program string, arguments ...string) 
 	command.Env = append(os.Environ(), "PGPASSFILE=/dev/null", "LC_ALL=C")
 	err := m.supervisor.Run(command)
 	return tail(), err
-}
-
-// application is the name of the application's database and of its owner.
-func application(cluster *dbv1alpha1.PostgresCluster) (database, owner string) {
-	database = orDefault(cluster.Spec.Bootstrap.InitDB.Database, "app")
-	return database, orDefault(cluster.Spec.Bootstrap.InitDB.Owner, database)
 }
 
 func orDefault(value, otherwise string) string {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// lookEvery is how often the server is looked at: often while it starts, since
+	// lookStarting and lookRunning are how often the server is looked at: often while it starts, since
 	// clients wait, then once a second.
 	lookStarting = 50 * time.Millisecond
 	lookRunning  = time.Second
@@ -256,7 +256,7 @@ func (s *supervision) ensurePassword(ctx context.Context, cluster *dbv1alpha1.Po
 	if err != nil {
 		return fmt.Errorf("read the application's password: %w", err)
 	}
-	_, owner := application(cluster)
+	_, owner := cluster.Spec.Bootstrap.InitDB.Names()
 	changed, err := sql.EnsurePassword(ctx, s.connection, owner, string(password))
 	if changed {
 		s.log.Info("the application's password was brought in line with its Secret")

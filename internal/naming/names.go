@@ -108,11 +108,6 @@ func ServiceHost(service, namespace string) string {
 	return fmt.Sprintf("%s.%s.svc", service, namespace)
 }
 
-// InstanceHost is the DNS name of one instance.
-func InstanceHost(cluster, namespace, instance string) string {
-	return fmt.Sprintf("%s.%s.%s.svc", InstanceHostname(cluster, instance), PodsService(cluster), namespace)
-}
-
 // ServerDNSNames are the names in the server certificate, wildcard for the
 // instances included.
 func ServerDNSNames(cluster, namespace string) []string {

@@ -57,7 +57,7 @@ func AppSecret(cluster *dbv1alpha1.PostgresCluster, ca, existing *corev1.Secret,
 			return nil, inSecret(naming.AppSecret(cluster.Name), err)
 		}
 	}
-	database, user := AppDatabase(cluster)
+	database, user := cluster.Spec.Bootstrap.InitDB.Names()
 	host := naming.ServiceHost(naming.PrimaryService(cluster.Name), cluster.Namespace)
 	port := strconv.Itoa(naming.PortPostgres)
 	uri := url.URL{Scheme: "postgresql", User: url.UserPassword(user, password), Host: host + ":" + port,
@@ -82,19 +82,6 @@ func AppSecret(cluster *dbv1alpha1.PostgresCluster, ca, existing *corev1.Secret,
 			"pgpass":           fmt.Sprintf("%s:%s:%s:%s:%s\n", host, port, pgpass(database), pgpass(user), pgpass(password)),
 		}),
 	}, nil
-}
-
-// AppDatabase is the name of the application's database and of its owner.
-func AppDatabase(cluster *dbv1alpha1.PostgresCluster) (database, owner string) {
-	database = cluster.Spec.Bootstrap.InitDB.Database
-	if database == "" {
-		database = "app"
-	}
-	owner = cluster.Spec.Bootstrap.InitDB.Owner
-	if owner == "" {
-		owner = database
-	}
-	return database, owner
 }
 
 func tlsSecret(cluster *dbv1alpha1.PostgresCluster, name string, data map[string][]byte) *corev1.Secret {

@@ -103,9 +103,6 @@ func (s *Snapshot) Instance(name string) *Instance {
 // Secret returns a Secret of ours, or nil.
 func (s *Snapshot) Secret(name string) *corev1.Secret { return s.secrets[name] }
 
-// Initialized tells whether the database was ever made.
-func (s *Snapshot) Initialized() bool { return s.Cluster.Status.SystemIdentifier != "" }
-
 func (s *Snapshot) ours(object metav1.Object) bool {
 	return metav1.IsControlledBy(object, s.Cluster)
 }
