@@ -274,8 +274,7 @@ func (p *pass) reports(context.Context) error {
 			targets = append(targets, reports.Target{Instance: instance.Name, PodUID: pod.UID, Host: pod.Status.PodIP})
 		}
 	}
-	// What clients trust identifies the credentials.
-	key := string(p.ca.Data[naming.KeyCACert])
+	key := pki.ControlClientKey(p.ca.Data, p.snapshot.Now)
 	cluster := p.cluster()
 	return p.Reports.Sync(client.ObjectKeyFromObject(cluster), targets, key, func() (*tls.Config, error) {
 		return pki.ControlClient(p.ca.Data, naming.ServiceHost(naming.PodsService(cluster.Name), cluster.Namespace), p.snapshot.Now)

@@ -108,6 +108,14 @@ func ControlClient(ca map[string][]byte, serverName string, now time.Time) (*tls
 	return ClientConfig(data, serverName)
 }
 
+// ControlClientKey identifies the configuration that ControlClient makes at a
+// time: it changes with the authority, and every third of a certificate's life,
+// so that an operator that runs for months never presents one that has ended.
+func ControlClientKey(ca map[string][]byte, now time.Time) string {
+	period := now.Unix() / int64(certificateLife/3/time.Second)
+	return fmt.Sprintf("%d %s", period, ca[naming.KeyCACert])
+}
+
 // ClientConfig is a TLS configuration that presents the certificate of a Secret
 // and trusts its ca.crt.
 func ClientConfig(data map[string][]byte, serverName string) (*tls.Config, error) {

@@ -119,6 +119,19 @@ func TestControlClientIsAcceptedByTheServer(t *testing.T) {
 	assert.Equal(t, naming.OperatorCommonName, <-names)
 }
 
+func TestControlClientIsMadeAnewBeforeItEnds(t *testing.T) {
+	ca, err := EnsureCA(nil, "db", start)
+	require.NoError(t, err)
+	assert.Equal(t, ControlClientKey(ca, start), ControlClientKey(ca, start), "the same for the same time")
+	for day := range 40 {
+		made := start.AddDate(0, 0, day)
+		assert.NotEqual(t, ControlClientKey(ca, made), ControlClientKey(ca, made.Add(certificateLife/3)), "made on day %d", day)
+	}
+	other, err := EnsureCA(nil, "db", start)
+	require.NoError(t, err)
+	assert.NotEqual(t, ControlClientKey(ca, start), ControlClientKey(other, start), "another authority")
+}
+
 func TestPasswordsDiffer(t *testing.T) {
 	one, err := NewPassword()
 	require.NoError(t, err)
