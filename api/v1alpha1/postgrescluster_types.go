@@ -47,6 +47,7 @@ type PostgresClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.bootstrap) || !has(self.bootstrap.initdb) || !has(self.bootstrap.initdb.localeProvider) || self.bootstrap.initdb.localeProvider != 'icu' || int(self.postgresVersion.split('.')[0]) >= 15",optionalOldSelf=true,message="spec.bootstrap.initdb.localeProvider: icu needs PostgreSQL 15 or later: choose libc, or a later postgresVersion"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.bootstrap) || !has(self.bootstrap.initdb) || !has(self.bootstrap.initdb.localeProvider) || self.bootstrap.initdb.localeProvider != 'builtin' || int(self.postgresVersion.split('.')[0]) >= 17",optionalOldSelf=true,message="spec.bootstrap.initdb.localeProvider: builtin needs PostgreSQL 17 or later: choose libc, or a later postgresVersion"
+// +kubebuilder:validation:XValidation:rule="!has(self.replication) || !has(self.replication.synchronous) || !has(self.replication.synchronous.number) || self.replication.synchronous.number < self.replicas",message="spec.replication.synchronous.number must be less than spec.replicas, since the primary does not wait for itself: lower it, or raise spec.replicas"
 type PostgresClusterSpec struct {
 	parameterMajors `json:",inline"`
 
@@ -107,6 +108,14 @@ type PostgresClusterSpec struct {
 	//
 	// +kubebuilder:default={}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
+
+	// Failover says how the cluster gets another primary.
+	//
+	// +kubebuilder:default={}
+	Failover FailoverSpec `json:"failover,omitempty,omitzero"`
+
+	// Replication says what a commit waits for. Default: for no replica.
+	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
 
 	// Affinity of the pods, as in a pod's spec. Unless it has a podAntiAffinity, the instances prefer
 	// different nodes. A change restarts the instances, one at a time.
@@ -425,4 +434,16 @@ type PostgresClusterStatus struct {
 	// SystemIdentifier of the database cluster; empty until it was initialised.
 	// Once set, no instance initialises anew.
 	SystemIdentifier string `json:"systemIdentifier,omitempty"`
+	// Timeline of the primary, as it was last seen. Only an instance on it can become
+	// the primary.
+	Timeline int64 `json:"timeline,omitempty"`
+	// PrimaryChange is the failover or switchover that is under way.
+	PrimaryChange *PrimaryChange `json:"primaryChange,omitempty"`
+	// LastPrimaryChange is the last one that ended.
+	LastPrimaryChange *PrimaryChange `json:"lastPrimaryChange,omitempty"`
+	// Rejoining is the instance that may rewind or copy its data anew at present: one
+	// at a time.
+	Rejoining string `json:"rejoining,omitempty"`
+	// Synchronous is what commits wait for; absent without synchronous replication.
+	Synchronous *SynchronousStatus `json:"synchronous,omitempty"`
 }

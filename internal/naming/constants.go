@@ -21,6 +21,9 @@ const (
 	AppName = "postgresql"
 )
 
+// FenceAll is the value of AnnotationFence for every instance.
+const FenceAll = "all"
+
 // Values of LabelRole.
 const (
 	RolePrimary = "primary"
@@ -34,6 +37,16 @@ const (
 	// AnnotationTemplateHash, on a workload, is the hash of its pod template as it
 	// was applied: another one means a restart.
 	AnnotationTemplateHash = "db.my-domain.com/template-hash"
+	// AnnotationSwitchover on a cluster asks for a switchover to the instance that
+	// is its value, or to the best one if it is empty. The operator removes it when
+	// it has taken the request up.
+	AnnotationSwitchover = "db.my-domain.com/switchover"
+	// AnnotationFence on a cluster fences instances: "all", or names with commas
+	// between. PostgreSQL is stopped on them, the pods stay.
+	AnnotationFence = "db.my-domain.com/fence"
+	// AnnotationFinalLSN on a Lease is where the WAL of the primary that released it
+	// ends: nobody is promoted under that release without it.
+	AnnotationFinalLSN = "db.my-domain.com/final-lsn"
 )
 
 const (

@@ -34,6 +34,16 @@ const (
 	StateRecovering State = "Recovering"
 	// StateRunning: postgres accepts connections.
 	StateRunning State = "Running"
+	// StateWaitingToRejoin: the data cannot follow the primary, and the operator has
+	// not let this instance rebuild it yet. Rejoin says what is needed.
+	StateWaitingToRejoin State = "WaitingToRejoin"
+	// StateRejoining: pg_rewind, or a new copy in the place of the old one.
+	StateRejoining State = "Rejoining"
+	// StatePromoting: this replica is to be the primary, and waits for the right to
+	// or is being promoted.
+	StatePromoting State = "Promoting"
+	// StateFenced: PostgreSQL was stopped on request.
+	StateFenced State = "Fenced"
 	// StateStopping: the manager was told to end.
 	StateStopping State = "Stopping"
 	// StateBlocked: a person must act; Problem says why.
@@ -74,6 +84,14 @@ const (
 	ProblemCrashing ProblemReason = "Crashing"
 	// ProblemDiskFull: the volume has no room left.
 	ProblemDiskFull ProblemReason = "DiskFull"
+	// ProblemRejoinFailed: the data could not be made to follow the primary; it is
+	// tried again, ever more rarely.
+	ProblemRejoinFailed ProblemReason = "RejoinFailed"
+	// ProblemPromotionRefused: this replica was to be promoted and lacks WAL that
+	// the former primary had written before it stopped.
+	ProblemPromotionRefused ProblemReason = "PromotionRefused"
+	// ProblemIsolated: the primary could not keep its Lease and stopped PostgreSQL.
+	ProblemIsolated ProblemReason = "Isolated"
 	// ProblemConfigRefused: PostgreSQL refused the configuration; the old one is
 	// in force.
 	ProblemConfigRefused ProblemReason = "ConfigRefused"
@@ -128,8 +146,37 @@ type Report struct {
 	// PendingRestart names the parameters that wait for a restart of postgres.
 	PendingRestart []string `json:"pendingRestart,omitempty"`
 
+	// StreamCut is the number of the change of the primary for which this replica
+	// has stopped receiving WAL, so that ReceivedLSN stays; 0 if it receives.
+	StreamCut int64 `json:"streamCut,omitempty"`
+	// Rejoin is what has to be done to the data, in StateWaitingToRejoin and
+	// StateRejoining.
+	Rejoin *Rejoin `json:"rejoin,omitempty"`
+	// SynchronousNames is synchronous_standby_names as a primary has it in force.
+	SynchronousNames string `json:"synchronousNames,omitempty"`
+
 	// Disk of the volume, in bytes; zero if unknown.
 	Disk Disk `json:"disk"`
+}
+
+// RejoinMethod is how data is made to follow the primary.
+type RejoinMethod string
+
+// Methods to rejoin.
+const (
+	// RejoinRewind: pg_rewind takes back what the primary does not have.
+	RejoinRewind RejoinMethod = "Rewind"
+	// RejoinClone: a new copy of the primary replaces the data.
+	RejoinClone RejoinMethod = "Clone"
+)
+
+// Rejoin says what has to be done to data that cannot follow the primary.
+type Rejoin struct {
+	Method RejoinMethod `json:"method"`
+	// Message says why.
+	Message string `json:"message"`
+	// Attempts that failed so far.
+	Attempts int `json:"attempts,omitempty"`
 }
 
 // ReplicaConnection is one WAL sender of a primary.
