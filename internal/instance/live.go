@@ -89,10 +89,13 @@ func (m *Manager) tidy() error {
 func (m *Manager) awaitAssignment(ctx context.Context) (*dbv1alpha1.PostgresCluster, error) {
 	for {
 		cluster := m.watcher.Get()
-		if cluster != nil && cluster.Status.TargetPrimary != "" && slices.Contains(cluster.Status.InstanceNames, m.options.Instance) {
+		if cluster != nil && m.isFenced(cluster) {
+			m.update(func(r *protocol.Report) { r.State, r.Role, r.Streaming = protocol.StateFenced, protocol.RoleNone, false })
+		} else if cluster != nil && cluster.Status.TargetPrimary != "" && slices.Contains(cluster.Status.InstanceNames, m.options.Instance) {
 			return cluster, nil
+		} else {
+			m.setState(protocol.StateWaitingForAssignment)
 		}
-		m.setState(protocol.StateWaitingForAssignment)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -152,8 +155,8 @@ func (m *Manager) awaitLease(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 			return ctx.Err()
 		case <-time.After(lease.RenewEvery / 6): // half a second: a Lease that is released is taken at once
 		}
-		if now := m.watcher.Get(); !m.isTarget(now) {
-			return fmt.Errorf("instance %s is to be the primary now", now.Status.TargetPrimary)
+		if now := m.watcher.Get(); !m.mayLead(now) {
+			return fmt.Errorf("this instance is not to be the primary now; target is %s", now.Status.TargetPrimary)
 		}
 	}
 }
@@ -169,7 +172,7 @@ func (m *Manager) configInput(cluster *dbv1alpha1.PostgresCluster) config.Input 
 		Cluster: cluster, Instance: m.options.Instance, Major: m.binaries.Version.Major,
 		MemoryBytes: m.options.MemoryBytes, CPUMillis: m.options.CPUMillis,
 		Directory: m.options.Paths.Configuration, Data: m.options.Paths.Data, Socket: m.options.Paths.Socket,
-		TLS: m.options.Paths.TLS, OSUser: osUser(),
+		TLS: m.options.Paths.TLS, OSUser: osUser(), Cut: m.cut != 0,
 	}
 }
 

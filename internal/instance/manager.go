@@ -55,6 +55,7 @@ type Manager struct {
 	report        protocol.Report
 	beat          time.Time // of the loop; zero while it waits for something long
 	lastStreaming time.Time
+	cut           int64 // the change of the primary for which nothing is received; -1 if it is not certain
 }
 
 // blockedError is a fault that a person has to mend.

@@ -44,13 +44,17 @@ type supervision struct {
 	lastUpkeep time.Time
 	lastRenew  time.Time
 	generation int64 // of the cluster whose configuration is in force
+	promoted   bool  // it does not have to be promoted any more
+	refused    int64 // the number of the change of the primary that was refused
+	// synchronous is the rule as the last look found it.
+	synchronous string
 }
 
 // supervise stays with a running server: it reports, reloads, keeps slots and
 // password in line, renews the Lease, and returns when the server has ended. If
 // the context ends, it stops the server.
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
-	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, generation: generation}
+	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation}
 	defer s.disconnect()
 	timer := time.NewTimer(lookStarting)
 	defer timer.Stop()
@@ -66,20 +70,33 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 		case <-timer.C:
 		}
 		cluster := m.watcher.Get()
-		if writable && !m.isTarget(cluster) {
-			m.log.Info("another instance is to be the primary; stopping", "targetPrimary", cluster.Status.TargetPrimary)
+		if m.isFenced(cluster) || (s.writable && !m.mayLead(cluster)) {
+			m.log.Info("stopping: fenced, or another instance is to be the primary",
+				"targetPrimary", cluster.Status.TargetPrimary, "change", cluster.Status.PrimaryChange)
 			return s.stop(ctx)
 		}
 		s.renew(ctx, cluster)
-		running := s.look(ctx)
-		if running && time.Since(s.lastUpkeep) > upkeepEvery {
-			s.upkeep(ctx, cluster)
-		}
-		timer.Reset(lookRunning)
-		if !running {
-			timer.Reset(lookStarting)
-		}
+		timer.Reset(s.turn(ctx, cluster))
 	}
+}
+
+// turn is one look at the server, and what follows from it; it returns when to
+// look again.
+func (s *supervision) turn(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) time.Duration {
+	if !s.look(ctx) {
+		return lookStarting
+	}
+	s.cutStream(ctx, cluster)
+	if !s.promoted && s.mayLead(cluster) && !s.refusedChange(cluster) {
+		if s.promote(ctx, cluster); !s.promoted {
+			return handoverLook
+		}
+		s.look(ctx)
+	}
+	if time.Since(s.lastUpkeep) > upkeepEvery {
+		s.upkeep(ctx, cluster)
+	}
+	return lookRunning
 }
 
 // stop ends the server with a checkpoint, and then gives up the Lease: in this
@@ -99,7 +116,15 @@ func (s *supervision) stop(ctx context.Context) error {
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)
 	}
-	if err := s.lease.Release(stopping); err != nil {
+	if !s.writable {
+		return nil
+	}
+	// A successor that has received all of this loses nothing.
+	final, err := s.finalLSN(stopping)
+	if err != nil {
+		s.log.Error("the end of the WAL is not known", "error", err)
+	}
+	if err := s.lease.Release(stopping, final); err != nil {
 		s.log.Warn("the Lease ends by itself", "error", err)
 	}
 	return nil
@@ -148,10 +173,17 @@ func (s *supervision) look(ctx context.Context) bool {
 			r.Problem = nil
 		}
 		r.Problem = diskProblem(r.Problem, total, available)
-		r.State, r.Role = protocol.StateRunning, protocol.RolePrimary
-		if seen.InRecovery {
-			r.Role = protocol.RoleReplica
+		if r.State != protocol.StatePromoting || !seen.InRecovery {
+			r.State = protocol.StateRunning
 		}
+		r.Role, r.StreamCut = protocol.RolePrimary, 0
+		if seen.InRecovery {
+			r.Role, r.StreamCut = protocol.RoleReplica, max(s.cut, 0)
+		}
+		if r.SynchronousNames = s.synchronous; s.synchronous != seen.SynchronousNames {
+			r.SynchronousNames = "" // not in force for everybody until the next look
+		}
+		s.synchronous = seen.SynchronousNames
 		r.SystemIdentifier, r.Timeline = seen.SystemIdentifier, seen.Timeline
 		r.WrittenLSN, r.ReceivedLSN, r.ReplayedLSN = seen.WrittenLSN, seen.ReceivedLSN, seen.ReplayedLSN
 		r.Streaming, r.Replicas, r.PendingRestart = seen.Streaming, seen.Replicas, seen.PendingRestart

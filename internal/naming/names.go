@@ -123,3 +123,13 @@ func ServerDNSNames(cluster, namespace string) []string {
 // Slot is the name of an instance's physical replication slot on the primary.
 // Slot names hold only lower-case letters, digits and underscores.
 func Slot(instance string) string { return strings.ReplaceAll(instance, "-", "_") }
+
+// Fenced tells whether the annotations of a cluster fence an instance.
+func Fenced(annotations map[string]string, instance string) bool {
+	for name := range strings.SplitSeq(annotations[AnnotationFence], ",") {
+		if name = strings.TrimSpace(name); name == FenceAll || name == instance {
+			return true
+		}
+	}
+	return false
+}

@@ -30,6 +30,8 @@ type Input struct {
 	Directory, Data, Socket, TLS string
 	// OSUser is the name of the user that runs PostgreSQL.
 	OSUser string
+	// Cut: a replica receives nothing, whoever the primary is.
+	Cut bool
 }
 
 // Names of the files.
@@ -114,7 +116,25 @@ func fixed(in Input) map[string]string {
 	if in.Major >= 17 {
 		values["allow_alter_system"] = "off"
 	}
+	if in.Cut {
+		values["primary_conninfo"] = ""
+	}
+	values["synchronous_standby_names"] = SynchronousNames(in.Cluster, in.Instance)
 	return values
+}
+
+// SynchronousNames is synchronous_standby_names as the operator wants it on an
+// instance; empty if commits wait for nobody.
+func SynchronousNames(cluster *dbv1alpha1.PostgresCluster, instance string) string {
+	if cluster.Status.Synchronous == nil {
+		return ""
+	}
+	rule := cluster.Status.Synchronous.Wanted
+	return postgres.SynchronousNames(string(rule.Method), int(rule.Number), without(rule.Standbys, instance))
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 }
 
 // PrimaryConnInfo is how a replica reaches the primary: through the Service, with

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/my-org/postgres-operator/internal/naming"
 )
 
 const (
@@ -36,6 +38,8 @@ type Lease struct {
 	Now    func() time.Time
 
 	held *coordinationv1.Lease
+	// final is where the WAL of the former holder ends, if it said so.
+	final string
 	// seen and since say how another holder's Lease was first seen: its end is
 	// counted on this clock, from then, so that clocks need not agree.
 	seen  string
@@ -64,6 +68,8 @@ func (l *Lease) Acquire(ctx context.Context) (bool, error) {
 		updated.Spec.HolderIdentity = ptr.To(l.Holder)
 		updated.Spec.AcquireTime = &now
 		updated.Spec.LeaseTransitions = ptr.To(ptr.Deref(updated.Spec.LeaseTransitions, 0) + 1)
+		l.final = updated.Annotations[naming.AnnotationFinalLSN]
+		delete(updated.Annotations, naming.AnnotationFinalLSN)
 	}
 	updated.Spec.RenewTime = &now
 	updated.Spec.LeaseDurationSeconds = ptr.To(int32(Duration / time.Second))
@@ -78,9 +84,13 @@ func (l *Lease) Acquire(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Release gives the Lease up, so that a successor need not wait for its end. The
-// caller has stopped PostgreSQL.
-func (l *Lease) Release(ctx context.Context) error {
+// FinalLSN is where the WAL of the former holder ended, if it released the Lease
+// to this one and said so.
+func (l *Lease) FinalLSN() string { return l.final }
+
+// Release gives the Lease up, so that a successor need not wait for its end, and
+// says where the WAL ends, if that is known. The caller has stopped PostgreSQL.
+func (l *Lease) Release(ctx context.Context, finalLSN string) error {
 	if l.held == nil {
 		return nil
 	}
@@ -89,6 +99,10 @@ func (l *Lease) Release(ctx context.Context) error {
 	released := l.held.DeepCopy()
 	released.Spec.HolderIdentity = ptr.To("")
 	released.Spec.LeaseDurationSeconds = ptr.To[int32](1)
+	delete(released.Annotations, naming.AnnotationFinalLSN)
+	if finalLSN != "" {
+		metav1.SetMetaDataAnnotation(&released.ObjectMeta, naming.AnnotationFinalLSN, finalLSN)
+	}
 	if _, err := l.Client.Update(ctx, released, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("release Lease %s: %w", l.Name, err)
 	}

@@ -57,9 +57,9 @@ func TestALeaseHasOneHolderUntilItIsReleased(t *testing.T) {
 	assert.True(t, acquire(t, a))
 	assert.False(t, acquire(t, b))
 	assert.True(t, acquire(t, a), "renewed")
-	require.NoError(t, b.Release(t.Context()), "nothing to give up")
+	require.NoError(t, b.Release(t.Context(), ""), "nothing to give up")
 	assert.Equal(t, "a/1", *s.lease.Spec.HolderIdentity)
-	require.NoError(t, a.Release(t.Context()))
+	require.NoError(t, a.Release(t.Context(), ""))
 	assert.True(t, acquire(t, b), "at once")
 	assert.EqualValues(t, 2, *s.lease.Spec.LeaseTransitions)
 }

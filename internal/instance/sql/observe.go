@@ -20,6 +20,7 @@ type Observation struct {
 	Streaming        bool
 	PendingRestart   []string
 	Replicas         []protocol.ReplicaConnection
+	SynchronousNames string
 }
 
 const observeServer = `
@@ -34,7 +35,8 @@ select pg_is_in_recovery(),
             then coalesce(greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())::text, '') else '' end,
        case when pg_is_in_recovery() then coalesce(pg_last_wal_replay_lsn()::text, '') else '' end,
        coalesce((select status = 'streaming' from pg_stat_wal_receiver), false),
-       array(select name from pg_settings where pending_restart order by name)`
+       array(select name from pg_settings where pending_restart order by name),
+       current_setting('synchronous_standby_names')`
 
 const observeReplicas = `
 select coalesce(application_name, ''), coalesce(state, ''), coalesce(flush_lsn::text, '')
@@ -50,7 +52,7 @@ func Observe(ctx context.Context, connection *pgx.Conn, replicationUser string) 
 	var o Observation
 	var timeline int64
 	err := results.QueryRow().Scan(&o.InRecovery, &o.SystemIdentifier, &timeline,
-		&o.WrittenLSN, &o.ReceivedLSN, &o.ReplayedLSN, &o.Streaming, &o.PendingRestart)
+		&o.WrittenLSN, &o.ReceivedLSN, &o.ReplayedLSN, &o.Streaming, &o.PendingRestart, &o.SynchronousNames)
 	if err != nil {
 		return o, fmt.Errorf("observe the server: %w", err)
 	}

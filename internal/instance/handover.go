@@ -1,0 +1,167 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/sql"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/postgres"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+const (
+	// handoverLook is how often a replica that is to be the primary looks whether it
+	// may: nobody can write meanwhile.
+	handoverLook = 50 * time.Millisecond
+	// cutLook is how often a replica looks whether it has stopped receiving.
+	cutLook = 20 * time.Millisecond
+)
+
+// mayLead tells whether this instance is to be the primary, or to stay it. While
+// candidates are being compared nobody is: the former primary, should it be alive
+// after all, stops.
+func (m *Manager) mayLead(cluster *dbv1alpha1.PostgresCluster) bool {
+	change := cluster.Status.PrimaryChange
+	return m.isTarget(cluster) && !m.isFenced(cluster) && (change == nil || change.To == m.options.Instance)
+}
+
+func (m *Manager) isFenced(cluster *dbv1alpha1.PostgresCluster) bool {
+	return naming.Fenced(cluster.Annotations, m.options.Instance)
+}
+
+// promote makes this replica the primary, as soon as it may; it is called again
+// and again until it has. From the first call to PostgreSQL on it counts as
+// writable, and only a stop ends that. A crash undoes nothing: a replica that was
+// promoted on disk starts as a former primary, which needs the Lease.
+func (s *supervision) promote(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
+	if s.connection == nil {
+		return
+	}
+	s.setState(protocol.StatePromoting)
+	held, err := s.lease.Acquire(ctx)
+	if !held {
+		if err != nil {
+			s.log.Warn("the Lease cannot be taken yet", "error", err)
+		}
+		return
+	}
+	if lacking := s.lacking(ctx, cluster); lacking != "" {
+		s.refuse(ctx, cluster, lacking)
+		return
+	}
+	promoting, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	s.log.Info("promoting", "change", cluster.Status.PrimaryChange)
+	s.writable = true // from here on it may accept writes at any moment
+	if err := sql.Promote(promoting, s.connection); err != nil {
+		s.log.Error("the promotion is not done yet", "error", err)
+		return
+	}
+	s.promoted, s.lastUpkeep = true, time.Time{}
+	go s.checkpoint(ctx)
+}
+
+// lacking says what this replica lacks of what the former primary had written
+// before it stopped on request; empty if nothing. After a failover nobody knows,
+// and the operator has chosen the one that has most.
+func (s *supervision) lacking(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) string {
+	change := cluster.Status.PrimaryChange
+	if change == nil || change.Type != dbv1alpha1.PrimaryChangeSwitchover {
+		return ""
+	}
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	final, err := postgres.ParseLSN(s.lease.FinalLSN())
+	if err != nil {
+		return fmt.Sprintf("instance %s did not say where its WAL ends: it did not stop cleanly", change.From)
+	}
+	seen, err := sql.Observe(looking, s.connection, naming.UserReplication)
+	if err != nil {
+		return fmt.Sprintf("this replica does not answer: %v", err)
+	}
+	received, err := postgres.ParseLSN(seen.ReceivedLSN)
+	// The last record is the checkpoint that begins at the final position.
+	if err != nil || received <= final {
+		return fmt.Sprintf("this replica has received WAL up to %s, and instance %s had written up to %s", seen.ReceivedLSN, change.From, s.lease.FinalLSN())
+	}
+	return ""
+}
+
+// refuse gives the Lease back, as it was, so that the former primary can go on.
+func (s *supervision) refuse(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, lacking string) {
+	s.log.Error("the promotion is refused", "reason", lacking)
+	s.refused = cluster.Status.PrimaryChange.Number
+	if err := s.lease.Release(ctx, s.lease.FinalLSN()); err != nil {
+		s.log.Warn("the Lease ends by itself", "error", err)
+	}
+	s.update(func(r *protocol.Report) {
+		r.State = protocol.StateRunning
+		r.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: lacking}
+	})
+}
+
+// refusedChange tells whether the change under way was refused already; the
+// operator hears it and takes it back.
+func (s *supervision) refusedChange(cluster *dbv1alpha1.PostgresCluster) bool {
+	change := cluster.Status.PrimaryChange
+	return change != nil && change.Number == s.refused
+}
+
+// checkpoint writes the new timeline into the control file, where pg_rewind of
+// former primaries looks for it.
+func (s *supervision) checkpoint(ctx context.Context) {
+	connection, err := sql.Connect(ctx, s.options.Paths.Socket, "postgres")
+	if err == nil {
+		defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
+		_, err = connection.Exec(ctx, "checkpoint")
+	}
+	if err != nil {
+		s.log.Warn("the checkpoint after the promotion failed", "error", err)
+	}
+}
+
+// cutStream makes a replica stop receiving while candidates are compared, so that
+// what it has received stays as it is reported, and go on afterwards.
+func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
+	var wanted int64
+	if change := cluster.Status.PrimaryChange; change != nil && change.To == "" && !s.writable {
+		wanted = change.Number
+	}
+	if wanted == s.cut || s.connection == nil {
+		return
+	}
+	cutting, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	s.setCut(wanted)
+	if err := s.reconfigure(cutting, cluster); err != nil {
+		s.log.Error("the stream could not be switched", "error", err)
+		s.setCut(-1) // neither is certain: tried again
+		return
+	}
+	for wanted != 0 {
+		receiving, err := sql.Receiving(cutting, s.connection)
+		if err == nil && !receiving {
+			break
+		}
+		if cutting.Err() != nil {
+			s.log.Error("the stream could not be cut", "error", err)
+			s.setCut(-1)
+			return
+		}
+		select {
+		case <-cutting.Done():
+		case <-time.After(cutLook):
+		}
+	}
+	s.log.Info("the stream from the primary was switched", "cutForChange", wanted)
+	s.look(ctx)
+}
+
+func (s *supervision) setCut(number int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.cut = number
+}
