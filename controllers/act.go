@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
@@ -42,6 +45,10 @@ var steps = []struct {
 	name string
 	do   func(*pass, context.Context) error
 }{
+	// What clients wait for comes first.
+	{"lease", (*pass).lease},
+	{"roles", (*pass).roles},
+	{"request", (*pass).request},
 	{"certificates", (*pass).certificates},
 	{"credentials", (*pass).credentials},
 	{"permissions", (*pass).permissions},
@@ -50,7 +57,6 @@ var steps = []struct {
 	{"instances", (*pass).instances},
 	{"restarts", (*pass).restarts},
 	{"removals", (*pass).removals},
-	{"roles", (*pass).roles},
 	{"reports", (*pass).reports},
 }
 
@@ -236,6 +242,46 @@ func (p *pass) removals(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
+// lease frees the Lease of a holder that cannot lead any more. The version that
+// was judged is part of the write: a renewal in between refuses it. Promise 1: the
+// successor has to take the Lease before it opens for writes. If the operator dies
+// right after this, the assignment, which is on record, goes on.
+func (p *pass) lease(ctx context.Context) error {
+	if !p.plan.FreeLease {
+		return nil
+	}
+	seen := p.snapshot.Lease
+	lease := &coordinationv1.Lease{}
+	lease.Namespace, lease.Name = p.cluster().Namespace, naming.PrimaryLease(p.cluster().Name)
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:null}},"spec":{"holderIdentity":""}}`, seen.Version, naming.AnnotationFinalLSN)
+	err := p.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(naming.FieldOwner))
+	if apierrors.IsConflict(err) {
+		return nil // its holder has renewed it; the watch tells us
+	}
+	if err != nil {
+		return fmt.Errorf("free the Lease of %s: %w", seen.Holder, err)
+	}
+	return nil
+}
+
+// request removes the annotation that asks for a switchover, once it is on record
+// or refused: so one request is one switchover.
+func (p *pass) request(ctx context.Context) error {
+	if !p.plan.ClearRequest {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, naming.AnnotationSwitchover)
+	target := &dbv1alpha1.PostgresCluster{}
+	target.Namespace, target.Name = p.cluster().Namespace, p.cluster().Name
+	if err := p.Patch(ctx, target, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return fmt.Errorf("remove the annotation %s: %w", naming.AnnotationSwitchover, err)
+	}
+	// Ours is the only change: the status that is written next is not a stale one's.
+	p.cluster().ResourceVersion = target.ResourceVersion
+	delete(p.cluster().Annotations, naming.AnnotationSwitchover)
+	return nil
+}
+
 // roles moves the Services: the label is taken from every other pod before it is
 // given to the primary, so that at no moment two pods have it.
 func (p *pass) roles(ctx context.Context) error {
@@ -274,6 +320,7 @@ func (p *pass) reports(context.Context) error {
 			targets = append(targets, reports.Target{Instance: instance.Name, PodUID: pod.UID, Host: pod.Status.PodIP})
 		}
 	}
+	p.Reports.Hasten(client.ObjectKeyFromObject(p.cluster()), p.plan.Urgent)
 	key := pki.ControlClientKey(p.ca.Data, p.snapshot.Now)
 	cluster := p.cluster()
 	return p.Reports.Sync(client.ObjectKeyFromObject(cluster), targets, key, func() (*tls.Config, error) {

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/plan"
 )
 
 // recordChanges tells in events what became different: one event a change, none
@@ -30,4 +31,15 @@ func (r *PostgresClusterReconciler) recordCondition(before, after *dbv1alpha1.Po
 		return
 	}
 	r.Recorder.Eventf(after, nil, level, now.Reason, "Reconcile", "%s", now.Message)
+}
+
+// recordNotices tells what was decided, once it is on record.
+func (r *PostgresClusterReconciler) recordNotices(cluster *dbv1alpha1.PostgresCluster, notices []plan.Notice) {
+	for _, notice := range notices {
+		level := corev1.EventTypeNormal
+		if notice.Warning {
+			level = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(cluster, nil, level, notice.Reason, "Decide", "%s", notice.Message)
+	}
 }

@@ -45,11 +45,7 @@ func (r *PostgresClusterReconciler) finalize(ctx context.Context, cluster *dbv1a
 		}
 		return ctrl.Result{}, nil
 	}
-	current := cluster.Status
-	in := status.Input{Snapshot: snapshot, Deleting: waiting, Plan: plan.Plan{Assignment: plan.Assignment{
-		TargetPrimary: current.TargetPrimary, CurrentPrimary: current.CurrentPrimary,
-		SystemIdentifier: current.SystemIdentifier,
-	}}}
+	in := status.Input{Snapshot: snapshot, Deleting: waiting, Plan: plan.Plan{Assignment: plan.Recorded(cluster.Status)}}
 	return again(r.report(ctx, in))
 }
 

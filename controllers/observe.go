@@ -5,7 +5,10 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
@@ -34,10 +37,37 @@ func (r *PostgresClusterReconciler) observe(ctx context.Context, cluster *dbv1al
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
+	name := client.ObjectKeyFromObject(cluster)
+	lease, err := r.observeLease(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
 	return state.New(state.Observed{
-		Now: r.Now(), Cluster: cluster,
+		Now: r.Now(), Cluster: cluster, Lease: lease,
 		StatefulSets: sets.Items, Deployments: deployments.Items, Pods: pods.Items,
 		Claims: claims.Items, Secrets: secrets.Items,
-		Reports: r.Reports.Reports(client.ObjectKeyFromObject(cluster)),
+		Reports: r.Reports.Reports(name),
 	}), nil
+}
+
+// observeLease is the Lease as the watch has shown it. One that seems to have
+// expired is read once more from the API server: after a time in which the operator
+// itself was cut off, the watch is behind, and the primary may have renewed all the
+// while.
+func (r *PostgresClusterReconciler) observeLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (state.Lease, error) {
+	name := client.ObjectKeyFromObject(cluster)
+	known := r.Leases.Lease(name)
+	if !known.Expired(r.Now()) || len(cluster.Status.InstanceNames) < 2 {
+		return known, nil
+	}
+	lease := &coordinationv1.Lease{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: name.Namespace, Name: naming.PrimaryLease(name.Name)}, lease)
+	if apierrors.IsNotFound(err) {
+		return state.Lease{}, nil
+	}
+	if err != nil {
+		return state.Lease{}, fmt.Errorf("read the Lease: %w", err)
+	}
+	r.Leases.OnAdd(lease, false)
+	return r.Leases.Lease(name), nil
 }

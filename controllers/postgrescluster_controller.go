@@ -14,6 +14,7 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/kube"
+	"github.com/my-org/postgres-operator/controllers/internal/leases"
 	"github.com/my-org/postgres-operator/controllers/internal/plan"
 	"github.com/my-org/postgres-operator/controllers/internal/reports"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
@@ -58,6 +59,7 @@ type PostgresClusterReconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Reports  *reports.Collector
+	Leases   *leases.Tracker
 	Now      func() time.Time
 	Options  Options
 }
@@ -103,6 +105,7 @@ func (r *PostgresClusterReconciler) Reconcile(ctx context.Context, req ctrl.Requ
 	if err := r.assign(ctx, snapshot, decided.Assignment); err != nil {
 		return again(err)
 	}
+	r.recordNotices(cluster, decided.Notices)
 	faults, actErr := r.act(ctx, snapshot, build, decided)
 	in := status.Input{Snapshot: snapshot, Plan: decided, Faults: faults}
 	reportErr := r.report(ctx, in)
@@ -112,12 +115,15 @@ func (r *PostgresClusterReconciler) Reconcile(ctx context.Context, req ctrl.Requ
 	case reportErr != nil:
 		return again(reportErr)
 	}
-	return ctrl.Result{RequeueAfter: nextLook(snapshot, faults)}, nil
+	return ctrl.Result{RequeueAfter: nextLook(snapshot, decided, faults)}, nil
 }
 
 // nextLook is when the clock alone can change the outcome of a pass.
-func nextLook(snapshot *state.Snapshot, faults []status.Fault) time.Duration {
+func nextLook(snapshot *state.Snapshot, decided plan.Plan, faults []status.Fault) time.Duration {
 	next := certificateCheck
+	if decided.Again > 0 {
+		next = decided.Again
+	}
 	for _, fault := range faults {
 		if fault.Reason == dbv1alpha1.ReasonNotOurs {
 			next = min(next, retryNotOurs)
@@ -141,10 +147,7 @@ func nextLook(snapshot *state.Snapshot, faults []status.Fault) time.Duration {
 func (r *PostgresClusterReconciler) assign(ctx context.Context, snapshot *state.Snapshot, a plan.Assignment) error {
 	cluster := snapshot.Cluster
 	before := cluster.DeepCopy()
-	cluster.Status.InstanceNames = a.Members
-	cluster.Status.TargetPrimary = a.TargetPrimary
-	cluster.Status.CurrentPrimary = a.CurrentPrimary
-	cluster.Status.SystemIdentifier = a.SystemIdentifier
+	a.Record(&cluster.Status)
 	return r.patchStatus(ctx, before, cluster)
 }
 
@@ -163,14 +166,10 @@ func (r *PostgresClusterReconciler) report(ctx context.Context, in status.Input)
 
 // reportInvalid reports a spec that cannot be carried out. What runs goes on.
 func (r *PostgresClusterReconciler) reportInvalid(ctx context.Context, snapshot *state.Snapshot, message string) error {
-	unchanged := snapshot.Cluster.Status
 	in := status.Input{
 		Snapshot: snapshot,
-		Plan: plan.Plan{Assignment: plan.Assignment{
-			Members: unchanged.InstanceNames, TargetPrimary: unchanged.TargetPrimary,
-			CurrentPrimary: unchanged.CurrentPrimary, SystemIdentifier: unchanged.SystemIdentifier,
-		}},
-		Faults: []status.Fault{{Reason: dbv1alpha1.ReasonInvalidSpec, Message: message}},
+		Plan:     plan.Plan{Assignment: plan.Recorded(snapshot.Cluster.Status)},
+		Faults:   []status.Fault{{Reason: dbv1alpha1.ReasonInvalidSpec, Message: message}},
 	}
 	return r.report(ctx, in)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/leases"
 	"github.com/my-org/postgres-operator/controllers/internal/reports"
 	"github.com/my-org/postgres-operator/internal/protocol"
 )
@@ -120,12 +123,16 @@ func NewManager(config *rest.Config, options RunOptions) (manager.Manager, error
 	if err := mgr.Add(collector); err != nil {
 		return nil, err
 	}
+	tracker, err := trackLeases(mgr)
+	if err != nil {
+		return nil, err
+	}
 	assigns, err := platformAssignsIDs(mgr.GetRESTMapper())
 	if err != nil {
 		return nil, err
 	}
 	reconciler := &PostgresClusterReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Reports: collector, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Reports: collector, Leases: tracker, Now: time.Now,
 		Recorder: mgr.GetEventRecorder("postgres-operator"),
 		Options: Options{
 			ManagerImage: options.ManagerImage, ManagerPullPolicy: corev1.PullIfNotPresent,
@@ -145,6 +152,19 @@ func NewManager(config *rest.Config, options RunOptions) (manager.Manager, error
 		}
 		return nil
 	})
+}
+
+// trackLeases makes the tracker see every event of the Leases in the cache.
+func trackLeases(mgr manager.Manager) (*leases.Tracker, error) {
+	tracker := leases.New(time.Now)
+	informer, err := mgr.GetCache().GetInformer(context.Background(), &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watch the Leases: %w", err)
+	}
+	if _, err := informer.AddEventHandler(tracker); err != nil {
+		return nil, fmt.Errorf("watch the Leases: %w", err)
+	}
+	return tracker, mgr.Add(tracker)
 }
 
 // platformAssignsIDs recognises OpenShift, whose security context constraints

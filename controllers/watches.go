@@ -47,6 +47,7 @@ func (r *PostgresClusterReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		// Pods are owned by the workloads, so they are found by label.
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterOfPod), builder.WithPredicates(podChanged)).
 		// Reports come from the instances themselves, not from the API server.
+		WatchesRawSource(source.TypedChannel(r.Leases.Events(), &handler.TypedEnqueueRequestForObject[*dbv1alpha1.PostgresCluster]{})).
 		WatchesRawSource(source.TypedChannel(r.Reports.Events(), &handler.TypedEnqueueRequestForObject[*dbv1alpha1.PostgresCluster]{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers}).
 		Complete(r)

@@ -10,6 +10,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded: something is wrong that does not pass by itself.
 	ConditionDegraded = "Degraded"
+	// ConditionSynchronous: every commit is acknowledged by as many replicas as
+	// spec.replication.synchronous asks for. Absent if it does not ask.
+	ConditionSynchronous = "Synchronous"
 )
 
 // Reasons of conditions.
@@ -39,8 +42,24 @@ const (
 	ReasonApplyingConfiguration = "ApplyingConfiguration"
 	// ReasonRestartPending: parameters wait for a restart of PostgreSQL.
 	ReasonRestartPending = "RestartPending"
+	// ReasonFailingOver: the primary is lost, and a replica takes its place.
+	ReasonFailingOver = "FailingOver"
+	// ReasonSwitchingOver: another instance becomes the primary, as planned.
+	ReasonSwitchingOver = "SwitchingOver"
+	// ReasonRejoining: an instance makes its data follow the primary again.
+	ReasonRejoining = "Rejoining"
+	// ReasonFenced: instances are stopped because the cluster is annotated so.
+	ReasonFenced = "Fenced"
 	// ReasonDeleting: the cluster is being deleted.
 	ReasonDeleting = "Deleting"
+
+	// ReasonNoCandidate: the primary is lost, and no replica may take its place.
+	ReasonNoCandidate = "NoCandidate"
+	// ReasonTooFewReplicas: commits wait, or are acknowledged by fewer replicas than
+	// asked for.
+	ReasonTooFewReplicas = "TooFewReplicas"
+	// ReasonSynchronous: commits are acknowledged by as many replicas as asked for.
+	ReasonSynchronous = "Synchronous"
 
 	// ReasonInvalidSpec: the stored object cannot be carried out.
 	ReasonInvalidSpec = "InvalidSpec"

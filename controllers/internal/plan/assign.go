@@ -3,30 +3,48 @@ package plan
 import (
 	"slices"
 
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
 	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/protocol"
 )
 
-// assign decides who is a member and who shall be the primary.
-func assign(s *state.Snapshot) Assignment {
-	status := s.Cluster.Status
-	a := Assignment{
+// Recorded is the assignment as it stands in a status.
+func Recorded(status dbv1alpha1.PostgresClusterStatus) Assignment {
+	return Assignment{
+		Members:          status.InstanceNames,
 		TargetPrimary:    status.TargetPrimary,
 		CurrentPrimary:   status.CurrentPrimary,
 		SystemIdentifier: status.SystemIdentifier,
+		Timeline:         status.Timeline,
+		Change:           status.PrimaryChange,
+		LastChange:       status.LastPrimaryChange,
+		Rejoining:        status.Rejoining,
+		Synchronous:      status.Synchronous,
 	}
+}
+
+// Record writes the assignment into a status.
+func (a Assignment) Record(status *dbv1alpha1.PostgresClusterStatus) {
+	status.InstanceNames = a.Members
+	status.TargetPrimary = a.TargetPrimary
+	status.CurrentPrimary = a.CurrentPrimary
+	status.SystemIdentifier = a.SystemIdentifier
+	status.Timeline = a.Timeline
+	status.PrimaryChange = a.Change
+	status.LastPrimaryChange = a.LastChange
+	status.Rejoining = a.Rejoining
+	status.Synchronous = a.Synchronous
+}
+
+// assign begins with what was assigned before, and decides who is a member.
+func assign(s *state.Snapshot) Assignment {
+	a := Recorded(s.Cluster.Status)
 	if a.TargetPrimary == "" {
 		a.TargetPrimary = naming.HomeInstance(s.Cluster.Name)
 	}
-	target := s.Instance(a.TargetPrimary)
-	if target.IsPrimary() {
-		a.CurrentPrimary = a.TargetPrimary
-		// Recorded once, from the instance that was told to initialise. From then on
-		// no instance initialises anew, whatever happens to volumes.
-		if a.SystemIdentifier == "" {
-			a.SystemIdentifier = target.Report.Report.SystemIdentifier
-		}
+	if a.Change != nil {
+		return a // one thing at a time
 	}
 	a.Members = members(s, a.TargetPrimary)
 	return a
@@ -79,28 +97,41 @@ func members(s *state.Snapshot, primary string) []string {
 // roles labels the pods. The read-write Service gets a pod only after the system
 // identifier was recorded: so nobody can have written to a database of which the
 // operator does not know that it exists.
+//
+// A pod that does not answer, or whose server does not run at the moment, keeps a
+// label that fits: its readiness already decides whether it is served. In a planned
+// change the former primary keeps its label until the new one leads, so that it
+// serves as long as it can; one that is lost has none.
 func roles(s *state.Snapshot, a Assignment) []PodRole {
+	leader := a.TargetPrimary
+	switch {
+	case a.SystemIdentifier == "" || (a.Change != nil && a.Change.Type == dbv1alpha1.PrimaryChangeFailover):
+		leader = ""
+	case a.Change != nil:
+		leader = a.Change.From
+	}
 	var roles []PodRole
 	for _, instance := range s.Instances {
 		if instance.Pod == nil {
 			continue
 		}
-		role := naming.RoleReplica
-		if instance.Name == a.TargetPrimary {
-			role = ""
-			if a.SystemIdentifier != "" && !contradicts(instance) {
+		said := protocol.RoleNone
+		if instance.Report.Known {
+			said = instance.Report.Report.Role
+		}
+		label := instance.Pod.Labels[naming.LabelRole]
+		role := ""
+		switch {
+		case instance.Name == leader:
+			if said == protocol.RolePrimary || (said == protocol.RoleNone && label == naming.RolePrimary) {
 				role = naming.RolePrimary
 			}
+		case said == protocol.RoleReplica || (said == protocol.RoleNone && label == naming.RoleReplica):
+			role = naming.RoleReplica
 		}
 		roles = append(roles, PodRole{Pod: ref(instance), Role: role})
 	}
 	return roles
-}
-
-// contradicts tells whether the instance says that it is in recovery, or has
-// another database than the cluster's.
-func contradicts(instance *state.Instance) bool {
-	return instance.Report.Known && instance.Report.Report.Role == protocol.RoleReplica
 }
 
 func ref(instance *state.Instance) PodRef {

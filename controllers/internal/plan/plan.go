@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"fmt"
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
 )
 
@@ -27,6 +31,21 @@ type Plan struct {
 	// Roles is the role label of each pod; pods that are not named are left alone.
 	Roles []PodRole
 
+	// FreeLease: the holder of the Lease cannot lead any more, and the Lease, as it
+	// was seen, is to be freed.
+	FreeLease bool
+	// ClearRequest: the annotation that asks for a switchover has been dealt with.
+	ClearRequest bool
+	// Urgent: the instances are to be asked at short intervals.
+	Urgent bool
+	// Notices are for the events of the cluster.
+	Notices []Notice
+	// Again is when to look again although nothing has happened; 0 if only events
+	// matter.
+	Again time.Duration
+
+	refused bool
+
 	// Waits say what is awaited, most important first.
 	Waits []Wait
 }
@@ -37,6 +56,17 @@ type Assignment struct {
 	TargetPrimary    string
 	CurrentPrimary   string
 	SystemIdentifier string
+	Timeline         int64
+	Change           *dbv1alpha1.PrimaryChange
+	LastChange       *dbv1alpha1.PrimaryChange
+	Rejoining        string
+	Synchronous      *dbv1alpha1.SynchronousStatus
+}
+
+// Notice is something that a person may want to know of, once.
+type Notice struct {
+	Warning         bool
+	Reason, Message string
 }
 
 // PodRef is one pod, by identity.
@@ -71,9 +101,23 @@ type Wanted struct {
 func Decide(s *state.Snapshot, wanted Wanted) Plan {
 	var p Plan
 	p.Assignment = assign(s)
+	choosePrimary(s, &p)
+	synchronize(s, &p.Assignment)
+	allowRejoin(s, &p.Assignment)
 	scaleDown(s, &p)
 	rollOut(s, wanted, &p)
 	p.Roles = roles(s, p.Assignment)
 	p.Waits = append(p.Waits, waits(s, p.Assignment)...)
 	return p
+}
+
+func (p *Plan) notify(warning bool, reason, format string, arguments ...any) {
+	p.Notices = append(p.Notices, Notice{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, arguments...)})
+}
+
+// again asks for another look after a time, if none is due before.
+func (p *Plan) again(after time.Duration) {
+	if p.Again == 0 || after < p.Again {
+		p.Again = after
+	}
 }

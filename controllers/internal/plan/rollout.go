@@ -31,6 +31,12 @@ func rollOut(s *state.Snapshot, wanted Wanted, p *Plan) {
 			}
 		}
 	}
+	if p.Assignment.Change != nil {
+		for _, instance := range outdated { // one thing at a time
+			p.Hold = append(p.Hold, instance.Name)
+		}
+		return
+	}
 	next := nextOutdated(outdated, p.Assignment.TargetPrimary)
 	for _, instance := range outdated {
 		if instance != next || (unsettled != "" && instance.Serving()) {

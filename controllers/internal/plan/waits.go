@@ -19,6 +19,10 @@ func waits(s *state.Snapshot, a Assignment) []Wait {
 			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s: pod %s has to start", name, instance.Pod.Name)
 		case current == protocol.StateInitializing:
 			p.wait(dbv1alpha1.ReasonInitializing, "instance %s is initialising the database", name)
+		case current == protocol.StateWaitingToRejoin || current == protocol.StateRejoining:
+			p.wait(dbv1alpha1.ReasonRejoining, "instance %s rebuilds its data (%s)", name, rejoinOf(instance))
+		case current == protocol.StateFenced:
+			continue // a person lifts it
 		case current == protocol.StateCloning || current == protocol.StateWaitingForPrimary:
 			p.wait(dbv1alpha1.ReasonCloning, "instance %s is being cloned from the primary", name)
 		case current == protocol.StateWaitingForVolume:
@@ -34,4 +38,13 @@ func waits(s *state.Snapshot, a Assignment) []Wait {
 		}
 	}
 	return p.Waits
+}
+
+// rejoinOf says what an instance has to do to follow the primary again, and why.
+func rejoinOf(instance *state.Instance) string {
+	rejoin := instance.Report.Report.Rejoin
+	if rejoin == nil {
+		return "it is about to say how"
+	}
+	return string(rejoin.Method) + ": " + rejoin.Message
 }

@@ -23,6 +23,10 @@ const (
 	// answerTime is the time beyond holdTime after which an instance counts as
 	// hung.
 	answerTime = 5 * time.Second
+	// urgentHold and urgentAnswer are the same while something is decided about the
+	// cluster: whether an instance is alive, and how far it has come.
+	urgentHold   = time.Second
+	urgentAnswer = time.Second
 	// retryFirst and retryMost bound the pause after a failed question. A pod
 	// that has just started answers within a second or two; one that is gone for
 	// long is asked rarely.
@@ -63,6 +67,7 @@ type cluster struct {
 	credentials string // what the TLS configuration was made from
 	source      Source
 	pollers     map[types.UID]*poller
+	urgent      bool
 }
 
 // poller is the goroutine of one pod and what it learnt last.
@@ -70,6 +75,9 @@ type poller struct {
 	target Target
 	stop   context.CancelFunc
 	entry  state.ReportEntry
+	// interrupt ends the present question or pause, so that the next one is asked as
+	// is fit now.
+	interrupt context.CancelFunc
 }
 
 // New makes a Collector. The clock is injected for tests.
@@ -159,6 +167,36 @@ func (c *Collector) Start(ctx context.Context) error {
 	return nil
 }
 
+// Hasten makes the questions to a cluster's instances short, or patient again. An
+// instance that hangs is then known to within two seconds.
+func (c *Collector) Hasten(name types.NamespacedName, urgent bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	known := c.clusters[name]
+	if known == nil || known.urgent == urgent {
+		return
+	}
+	known.urgent = urgent
+	for _, running := range known.pollers {
+		if urgent && running.interrupt != nil {
+			running.interrupt()
+		}
+	}
+}
+
+// begin makes the context of the next question or pause; it tells how long an
+// answer may be held back, and how long to wait for it.
+func (c *Collector) begin(ctx context.Context, name types.NamespacedName, p *poller) (context.Context, context.CancelFunc, time.Duration, time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	asking, cancel := context.WithCancel(ctx)
+	p.interrupt = cancel
+	if known := c.clusters[name]; known != nil && known.urgent {
+		return asking, cancel, urgentHold, urgentAnswer
+	}
+	return asking, cancel, holdTime, answerTime
+}
+
 func (c *Collector) forget(name types.NamespacedName) {
 	known := c.clusters[name]
 	if known == nil {
@@ -175,11 +213,17 @@ func (c *Collector) forget(name types.NamespacedName) {
 func (c *Collector) poll(ctx context.Context, name types.NamespacedName, source Source, p *poller) {
 	revision, pause := "", retryFirst
 	for ctx.Err() == nil {
-		asking, cancel := context.WithTimeout(ctx, holdTime+answerTime)
-		report, err := source.Status(asking, p.target.Host, revision, holdTime)
+		asking, cancel, hold, answer := c.begin(ctx, name, p)
+		bounded, end := context.WithTimeout(asking, hold+answer)
+		report, err := source.Status(bounded, p.target.Host, revision, hold)
+		interrupted := asking.Err() != nil
+		end()
 		cancel()
 		if ctx.Err() != nil {
 			return
+		}
+		if err != nil && interrupted {
+			continue // asked anew, and shortly
 		}
 		if err == nil && types.UID(report.PodUID) != p.target.PodUID {
 			// The address was given to another pod meanwhile.
@@ -194,11 +238,16 @@ func (c *Collector) poll(ctx context.Context, name types.NamespacedName, source 
 			continue
 		}
 		revision = ""
+		waiting, cancel, _, _ := c.begin(ctx, name, p)
 		select {
-		case <-ctx.Done():
+		case <-waiting.Done(): // the end, or it has become urgent
 		case <-time.After(pause):
 		}
+		cancel()
 		pause = min(2*pause, retryMost)
+		if hold == urgentHold {
+			pause = retryFirst
+		}
 	}
 }
 
@@ -215,7 +264,13 @@ func (c *Collector) record(p *poller, report protocol.Report, err error) bool {
 		}
 		return before.Error == ""
 	}
-	p.entry = state.ReportEntry{Known: true, Report: report, At: c.now()}
+	p.entry = state.ReportEntry{Known: true, Report: report, At: c.now(), DownSince: before.DownSince}
+	switch {
+	case report.Role != protocol.RoleNone:
+		p.entry.DownSince = time.Time{}
+	case before.DownSince.IsZero():
+		p.entry.DownSince = p.entry.At
+	}
 	return !before.Known || before.Error != "" || before.Report.Revision != report.Revision
 }
 

@@ -140,3 +140,39 @@ func (i *Instance) addPod(pod *corev1.Pod, report ReportEntry) {
 		i.Pod, i.Report = pod, report
 	}
 }
+
+// Pods are all pods of the instance, the newest first.
+func (i *Instance) Pods() []*corev1.Pod {
+	if i.Pod == nil {
+		return i.Terminating
+	}
+	return append([]*corev1.Pod{i.Pod}, i.Terminating...)
+}
+
+// Dead tells whether the kubelet reports that the container of PostgreSQL of the
+// newest pod has ended and that no other has taken its place.
+func (i *Instance) Dead() bool { return i != nil && i.Pod != nil && ContainerDead(i.Pod) }
+
+// Looping tells whether the kubelet waits longer and longer before it starts the
+// container of PostgreSQL again.
+func (i *Instance) Looping() bool {
+	container := postgresStatus(i.Pod)
+	return container != nil && container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// ContainerDead tells whether the kubelet reports that the pod's container of
+// PostgreSQL has ended and that no other has taken its place.
+func ContainerDead(pod *corev1.Pod) bool {
+	container := postgresStatus(pod)
+	return container != nil && container.State.Running == nil &&
+		(container.State.Terminated != nil || container.LastTerminationState.Terminated != nil)
+}
+
+func postgresStatus(pod *corev1.Pod) *corev1.ContainerStatus {
+	for at := range pod.Status.ContainerStatuses {
+		if container := &pod.Status.ContainerStatuses[at]; container.Name == naming.ContainerPostgres {
+			return container
+		}
+	}
+	return nil
+}

@@ -27,7 +27,13 @@ type ReportEntry struct {
 	// FailedSince is when that began.
 	Error       string
 	FailedSince time.Time
+	// DownSince is when an instance that answers was first seen with a PostgreSQL
+	// that does not run; zero if it runs.
+	DownSince time.Time
 }
+
+// Current tells whether the last question was answered.
+func (e ReportEntry) Current() bool { return e.Known && e.Error == "" }
 
 // Observed is what was read, from which a Snapshot is made.
 type Observed struct {
@@ -39,6 +45,7 @@ type Observed struct {
 	Claims       []corev1.PersistentVolumeClaim
 	Secrets      []corev1.Secret
 	Reports      map[types.UID]ReportEntry
+	Lease        Lease
 }
 
 // Snapshot is the world of one cluster at one moment.
@@ -48,13 +55,14 @@ type Snapshot struct {
 	// Instances are all that exist in any form (workload, pod or volume), by
 	// ordinal.
 	Instances []*Instance
+	Lease     Lease
 	secrets   map[string]*corev1.Secret
 }
 
 // New sorts what was observed by instance. Objects that the cluster does not
 // control are left out, as are pods that only carry our labels.
 func New(o Observed) *Snapshot {
-	s := &Snapshot{Now: o.Now, Cluster: o.Cluster, secrets: map[string]*corev1.Secret{}}
+	s := &Snapshot{Now: o.Now, Cluster: o.Cluster, Lease: o.Lease, secrets: map[string]*corev1.Secret{}}
 	for i := range o.StatefulSets {
 		if set := &o.StatefulSets[i]; s.ours(set) {
 			s.addWorkload(set.Name, &Workload{StatefulSet: set})

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ type Check struct {
 // Checks are asked in this order; the first fault is the one that is reported.
 var Checks = []Check{
 	{"pass", passFault},
+	{"candidate", candidateFault},
+	{"fence", fenceFault},
 	{"image", eachInstance(imageFault)},
 	{"schedule", eachInstance(scheduleFault)},
 	{"report", eachInstance(reportedFault)},
@@ -42,6 +45,32 @@ func passFault(in Input) *Fault {
 		return nil
 	}
 	return &in.Faults[0]
+}
+
+// candidateFault: the primary is lost, and nothing that happens by itself gives the
+// cluster another one for certain.
+func candidateFault(in Input) *Fault {
+	for _, wait := range in.Plan.Waits {
+		if wait.Reason == dbv1alpha1.ReasonNoCandidate {
+			return &Fault{wait.Reason, wait.Message}
+		}
+	}
+	return nil
+}
+
+// fenceFault names the instances that people have fenced.
+func fenceFault(in Input) *Fault {
+	var fenced []string
+	for _, name := range in.Plan.Assignment.Members {
+		if naming.Fenced(in.Snapshot.Cluster.Annotations, name) {
+			fenced = append(fenced, name)
+		}
+	}
+	if len(fenced) == 0 {
+		return nil
+	}
+	return &Fault{dbv1alpha1.ReasonFenced, fmt.Sprintf("PostgreSQL is stopped on %s, as the annotation %s asks: remove it to start them",
+		strings.Join(fenced, ", "), naming.AnnotationFence)}
 }
 
 // eachInstance asks about the members in order.

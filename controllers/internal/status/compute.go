@@ -37,12 +37,9 @@ func Compute(in Input) dbv1alpha1.PostgresClusterStatus {
 	status := dbv1alpha1.PostgresClusterStatus{
 		ObservedGeneration: cluster.Generation,
 		Selector:           naming.LabelCluster + "=" + cluster.Name,
-		InstanceNames:      a.Members,
-		TargetPrimary:      a.TargetPrimary,
-		CurrentPrimary:     a.CurrentPrimary,
-		SystemIdentifier:   a.SystemIdentifier,
 		Conditions:         slices.Clone(cluster.Status.Conditions),
 	}
+	a.Record(&status)
 	for _, instance := range in.Snapshot.Instances {
 		if !instance.Exists() {
 			continue
@@ -70,7 +67,13 @@ func setConditions(in Input, status *dbv1alpha1.PostgresClusterStatus) {
 	degraded := degraded(in)
 	progressing := progressing(in)
 	ready := ready(in, available, progressing, degraded)
-	for _, condition := range []metav1.Condition{ready, available, progressing, degraded} {
+	conditions := []metav1.Condition{ready, available, progressing, degraded}
+	if in.Snapshot.Cluster.Spec.Replication.Synchronous == nil {
+		meta.RemoveStatusCondition(&status.Conditions, dbv1alpha1.ConditionSynchronous)
+	} else {
+		conditions = append(conditions, synchronous(in))
+	}
+	for _, condition := range conditions {
 		condition.ObservedGeneration = in.Snapshot.Cluster.Generation
 		condition.LastTransitionTime = metav1.NewTime(in.Snapshot.Now)
 		meta.SetStatusCondition(&status.Conditions, condition)

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,6 +56,36 @@ func ready(in Input, available, progressing, degraded metav1.Condition) metav1.C
 	}
 	return condition(dbv1alpha1.ConditionReady, metav1.ConditionTrue, dbv1alpha1.ReasonReady,
 		fmt.Sprintf("%d of %d instances serve", in.Snapshot.Cluster.Spec.Replicas, in.Snapshot.Cluster.Spec.Replicas))
+}
+
+// synchronous: commits are acknowledged by as many replicas as asked for.
+func synchronous(in Input) metav1.Condition {
+	spec := in.Snapshot.Cluster.Spec.Replication.Synchronous
+	number := max(spec.Number, 1)
+	recorded := in.Plan.Assignment.Synchronous
+	primary := in.Snapshot.Instance(in.Plan.Assignment.TargetPrimary)
+	if recorded == nil || !primary.IsPrimary() {
+		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionUnknown, dbv1alpha1.ReasonPrimaryNotServing, "no primary says what commits wait for")
+	}
+	var streaming int32
+	for _, connection := range primary.Report.Report.Replicas {
+		if connection.State == "streaming" && slices.Contains(recorded.Wanted.Standbys, connection.Instance) {
+			streaming++
+		}
+	}
+	switch {
+	case len(recorded.Possible) != 1:
+		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionFalse, dbv1alpha1.ReasonApplyingConfiguration,
+			fmt.Sprintf("primary %s is loading what commits wait for", primary.Name))
+	case streaming >= number:
+		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionTrue, dbv1alpha1.ReasonSynchronous,
+			fmt.Sprintf("a commit is acknowledged when %d of %d replicas have it", number, len(recorded.Wanted.Standbys)))
+	case spec.DataDurability == dbv1alpha1.DurabilityPreferred:
+		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionFalse, dbv1alpha1.ReasonTooFewReplicas,
+			fmt.Sprintf("a commit is acknowledged when %d replicas have it instead of %d: more have to stream", streaming, number))
+	}
+	return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionFalse, dbv1alpha1.ReasonTooFewReplicas,
+		fmt.Sprintf("commits wait until %d replicas stream, of which %d do: mend them, or make spec.replication.synchronous.dataDurability preferred", number, streaming))
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -1,0 +1,250 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/postgres"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+const (
+	// cutTime is how long replicas may take to stop receiving before those that
+	// have are compared without them.
+	cutTime = 5 * time.Second
+	// handoverTime is how long a planned change may take before the former primary,
+	// if it is there, leads again. A checkpoint may be in it.
+	handoverTime = 60 * time.Second
+	// stepTime is how often a change that is under way is looked at although nothing
+	// has happened.
+	stepTime = time.Second
+)
+
+// continueChange takes the change that is under way one step further.
+func continueChange(s *state.Snapshot, p *Plan) {
+	p.again(stepTime)
+	change := p.Assignment.Change
+	switch {
+	case change.To == "":
+		elect(s, p)
+	case leads(s.Instance(change.To)):
+		observePrimary(s, &p.Assignment)
+		p.end(s, dbv1alpha1.PrimaryChangePromoted, "")
+	case change.Type == dbv1alpha1.PrimaryChangeSwitchover:
+		watchHandover(s, p)
+	default:
+		watchPromotion(s, p)
+	}
+}
+
+// elect chooses the successor: of those that answer, have cut their stream and are
+// on the known timeline, the one that has received most. With synchronous
+// replication, enough of them must have answered to prove that it has every
+// acknowledged commit.
+func elect(s *state.Snapshot, p *Plan) {
+	change := p.Assignment.Change
+	candidates, pending := candidates(s, p.Assignment)
+	waited := s.Now.Sub(change.StartedAt.Time)
+	if len(pending) > 0 && waited < cutTime {
+		p.wait(dbv1alpha1.ReasonFailingOver, "%s have to stop receiving before they are compared", strings.Join(pending, ", "))
+		return
+	}
+	if revertElection(s, p, len(candidates), waited) {
+		return
+	}
+	if len(candidates) == 0 {
+		p.wait(dbv1alpha1.ReasonNoCandidate, "primary %s is lost, and no replica can take over: one has to answer that has finished its copy, is on timeline %d and is not fenced",
+			change.From, p.Assignment.Timeline)
+		return
+	}
+	proof, why := proven(s, change.From, candidates)
+	if why != "" {
+		p.wait(dbv1alpha1.ReasonNoCandidate, "primary %s is lost, and %s", change.From, why)
+		return
+	}
+	next := *change
+	next.To = most(s, candidates)
+	if proof {
+		nothing := int64(0)
+		next.LostBytesAtMost = &nothing
+	}
+	p.Assignment.Change, p.Assignment.TargetPrimary = &next, next.To
+	p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", next.To)
+}
+
+// revertElection gives the incident up if the former primary is well after all:
+// it answers, and nobody can take its place.
+func revertElection(s *state.Snapshot, p *Plan, candidates int, waited time.Duration) bool {
+	from := p.Assignment.Change.From
+	if candidates > 0 || waited < cutTime {
+		return false
+	}
+	report, answers := lastReport(s.Instance(from))
+	if !answers || report.Problem != nil || report.State == protocol.StateFenced {
+		return false
+	}
+	p.end(s, dbv1alpha1.PrimaryChangeReverted, "instance "+from+" answers again, and no replica could take over")
+	return true
+}
+
+// candidates are the replicas that may lead, and those that are still to cut
+// their stream or have not answered yet.
+func candidates(s *state.Snapshot, a Assignment) (ready, pending []string) {
+	for _, name := range a.Members {
+		instance := s.Instance(name)
+		if name == a.Change.From || instance == nil || instance.Pod == nil || naming.Fenced(s.Cluster.Annotations, name) {
+			continue
+		}
+		entry := instance.Report
+		switch report := entry.Report; {
+		case entry.Error == "" && !entry.Known:
+			pending = append(pending, name) // this operator has just started
+		case !entry.Current() || report.Role != protocol.RoleReplica || (a.Timeline > 0 && int64(report.Timeline) != a.Timeline):
+		case report.StreamCut != a.Change.Number:
+			pending = append(pending, name)
+		default:
+			ready = append(ready, name)
+		}
+	}
+	return ready, pending
+}
+
+// most is the candidate that has received most; the preferred one among equals.
+func most(s *state.Snapshot, candidates []string) string {
+	// Of equals, MaxFunc returns the first.
+	return slices.MaxFunc(byPreference(s, candidates), func(x, y string) int {
+		return cmp.Compare(receivedBy(s, x), receivedBy(s, y))
+	})
+}
+
+func receivedBy(s *state.Snapshot, name string) postgres.LSN {
+	report, _ := lastReport(s.Instance(name))
+	lsn, err := postgres.ParseLSN(report.ReceivedLSN)
+	if err != nil {
+		return 0
+	}
+	return lsn
+}
+
+// proven tells whether the best of the candidates must have every acknowledged
+// commit. It says why nobody may be promoted if that was promised and cannot be
+// shown: under each rule that may have been in force, a commit is on `number` of
+// the replicas that count, so one of any R answering ones has it if R + number is
+// more than there are.
+func proven(s *state.Snapshot, from string, candidates []string) (bool, string) {
+	synchronous := s.Cluster.Status.Synchronous
+	if synchronous == nil {
+		return false, ""
+	}
+	proof := true
+	for _, rule := range synchronous.Possible {
+		if rule.Number == 0 {
+			proof = false
+			continue
+		}
+		standbys := slices.DeleteFunc(slices.Clone(rule.Standbys), func(n string) bool { return n == from })
+		answering := 0
+		for _, name := range standbys {
+			if slices.Contains(candidates, name) {
+				answering++
+			}
+		}
+		if answering+int(rule.Number) <= len(standbys) {
+			return false, fmt.Sprintf("a commit was acknowledged by %d of %v, of which %d answer: %d have to, so that none is lost",
+				rule.Number, standbys, answering, len(standbys)-int(rule.Number)+1)
+		}
+	}
+	return proof, ""
+}
+
+// watchHandover waits for the successor of a planned change, and gives the change
+// up if it cannot lead: the former primary, which stopped cleanly, then leads
+// again. If that is lost too, it is a failover from here on.
+func watchHandover(s *state.Snapshot, p *Plan) {
+	change := p.Assignment.Change
+	to := s.Instance(change.To)
+	report, answers := lastReport(to)
+	refused := answers && report.Problem != nil && report.Problem.Reason == protocol.ProblemPromotionRefused
+	late := s.Now.Sub(change.StartedAt.Time) >= handoverTime
+	gone := to == nil || to.Pod == nil || to.Dead()
+	if (!refused && !late && !gone) || s.Lease.HeldBy(change.To) {
+		p.wait(dbv1alpha1.ReasonSwitchingOver, "instance %s has to stop, and %s to be promoted", change.From, change.To)
+		return
+	}
+	why := "instance " + change.To + " did not become the primary in time"
+	if refused {
+		why = report.Problem.Message
+	} else if gone {
+		why = "the pod of instance " + change.To + " is gone"
+	}
+	from := change.From
+	if _, answers := lastReport(s.Instance(from)); answers || s.Lease.HeldBy(from) {
+		p.Assignment.TargetPrimary = from
+		p.end(s, dbv1alpha1.PrimaryChangeReverted, why)
+		return
+	}
+	p.restart(s, "ChangeFailed", why+", and instance "+from+" does not answer")
+}
+
+// watchPromotion waits for the chosen one, and holds another election if it is
+// lost meanwhile.
+func watchPromotion(s *state.Snapshot, p *Plan) {
+	change := p.Assignment.Change
+	to := s.Instance(change.To)
+	holds := s.Lease.HeldBy(change.To) && !s.Lease.Expired(s.Now)
+	switch {
+	case to == nil || to.Pod == nil || to.Dead():
+	case to.Report.Error != "" && s.Now.Sub(to.Report.FailedSince) >= cutTime && !holds:
+	default:
+		p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", change.To)
+		return
+	}
+	p.restart(s, "CandidateLost", "instance "+change.To+" was lost before it was promoted")
+}
+
+// restart makes a new election of a change that cannot end as it was begun. It has
+// a number of its own, since the streams have to be cut anew.
+func (p *Plan) restart(s *state.Snapshot, reason, message string) {
+	a := &p.Assignment
+	former := *a.Change
+	a.LastChange = &former // for the number
+	a.TargetPrimary = a.CurrentPrimary
+	p.begin(s, dbv1alpha1.PrimaryChangeFailover, "", reason, message)
+	a.LastChange = s.Cluster.Status.LastPrimaryChange
+}
+
+// freeLease frees the Lease of a holder that cannot lead any more, while the
+// primary is being changed: it has expired and its holder does not answer, or the
+// kubelet reports that the holder's container has ended. Whoever is the target
+// still has to take it.
+func freeLease(s *state.Snapshot, p *Plan) {
+	change := p.Assignment.Change
+	lease := s.Lease
+	if change == nil || !lease.Known || lease.Holder == "" || lease.HeldBy(change.To) {
+		return
+	}
+	for _, instance := range s.Instances {
+		for _, pod := range instance.Pods() {
+			if string(pod.UID) != lease.HolderPod() {
+				continue
+			}
+			asked := pod == instance.Pod && leads(instance)
+			p.FreeLease = state.ContainerDead(pod) || (lease.Expired(s.Now) && !asked)
+			return
+		}
+	}
+	// The holder's pod is not there: nobody can ask it, and only time tells.
+	p.FreeLease = lease.Expired(s.Now)
+}
+
+// leads tells whether an instance answers that its PostgreSQL runs as a primary.
+func leads(instance *state.Instance) bool {
+	report, answers := lastReport(instance)
+	return answers && report.State == protocol.StateRunning && report.Role == protocol.RolePrimary
+}
