@@ -35,7 +35,7 @@ func (m *Manager) Ready() bool {
 
 // readyLocked tells whether PostgreSQL serves in its role, as last seen.
 func (m *Manager) readyLocked() bool {
-	if m.report.State != protocol.StateRunning {
+	if m.report.State != protocol.StateRunning && m.report.State != protocol.StatePromoting {
 		return false
 	}
 	switch m.report.Role {

@@ -103,7 +103,6 @@ func (s *supervision) turn(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 // order, since a Lease that is free lets another open for writes.
 func (s *supervision) stop(ctx context.Context) error {
 	s.heartbeat(true)
-	s.setState(protocol.StateStopping)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	if s.connection != nil && s.writable {
@@ -112,6 +111,8 @@ func (s *supervision) stop(ctx context.Context) error {
 			s.log.Warn("the checkpoint before the stop failed", "error", err)
 		}
 	}
+	// Heard by the operator, this ends new connections through the Service.
+	s.update(func(r *protocol.Report) { r.State, r.Role, r.Streaming = protocol.StateStopping, protocol.RoleNone, false })
 	s.disconnect()
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)

@@ -100,8 +100,9 @@ func members(s *state.Snapshot, primary string) []string {
 //
 // A pod that does not answer, or whose server does not run at the moment, keeps a
 // label that fits: its readiness already decides whether it is served. In a planned
-// change the former primary keeps its label until the new one leads, so that it
-// serves as long as it can; one that is lost has none.
+// change the former primary keeps its label for as long as its server runs; one
+// that is lost has none. It goes before the new one gets its own, and not in the
+// same moment, because kube-proxy carries out one change in a second.
 func roles(s *state.Snapshot, a Assignment) []PodRole {
 	leader := a.TargetPrimary
 	switch {
@@ -123,7 +124,7 @@ func roles(s *state.Snapshot, a Assignment) []PodRole {
 		role := ""
 		switch {
 		case instance.Name == leader:
-			if said == protocol.RolePrimary || (said == protocol.RoleNone && label == naming.RolePrimary) {
+			if said == protocol.RolePrimary || (said == protocol.RoleNone && label == naming.RolePrimary && a.Change == nil) {
 				role = naming.RolePrimary
 			}
 		case said == protocol.RoleReplica || (said == protocol.RoleNone && label == naming.RoleReplica):
