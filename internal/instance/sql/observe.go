@@ -29,7 +29,9 @@ select pg_is_in_recovery(),
        coalesce(case when pg_is_in_recovery()
                 then (select received_tli from pg_stat_wal_receiver)
                 else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
-                (select timeline_id from pg_control_checkpoint())),
+                greatest((select timeline_id from pg_control_checkpoint()),
+                         -- A replica that receives nothing: the newest WAL that it has received.
+                         (select max(('x' || substr(name, 1, 8))::bit(32)::int) from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$'))),
        case when pg_is_in_recovery() then '' else pg_current_wal_insert_lsn()::text end,
        case when pg_is_in_recovery()
             then coalesce(greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())::text, '') else '' end,
