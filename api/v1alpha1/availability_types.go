@@ -152,6 +152,9 @@ type PrimaryChange struct {
 	// To is the instance that becomes the primary; empty while the replicas stop
 	// receiving and are compared.
 	To string `json:"to,omitempty"`
+	// LeaseTransitions of the Lease when To was chosen: more of them mean that To may
+	// have led, whether or not anybody has seen it.
+	LeaseTransitions int32 `json:"leaseTransitions,omitempty"`
 	// Reason in one word, Message in a sentence: why.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`

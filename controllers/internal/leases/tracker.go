@@ -86,8 +86,8 @@ func (t *Tracker) see(object any) {
 	name := clusterOf(lease)
 	seen := state.Lease{
 		Known: true, Holder: ptr.Deref(lease.Spec.HolderIdentity, ""), Version: lease.ResourceVersion, ChangedAt: t.now(),
-		Duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
-		FinalLSN: lease.Annotations[naming.AnnotationFinalLSN],
+		Duration:    time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
+		Transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0), FinalLSN: lease.Annotations[naming.AnnotationFinalLSN],
 	}
 	t.mutex.Lock()
 	before := t.entries[name]

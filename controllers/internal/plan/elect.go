@@ -49,27 +49,24 @@ func continueChange(s *state.Snapshot, p *Plan) {
 // acknowledged commit.
 func elect(s *state.Snapshot, p *Plan) {
 	change := p.Assignment.Change
-	candidates, pending := candidates(s, p.Assignment)
+	candidates, heard, pending := candidates(s, p.Assignment)
 	waited := s.Now.Sub(change.StartedAt.Time)
 	if len(pending) > 0 && waited < cutTime {
 		p.wait(dbv1alpha1.ReasonFailingOver, "%s have to stop receiving before they are compared", strings.Join(pending, ", "))
 		return
 	}
-	if revertElection(s, p, len(candidates), waited) {
-		return
-	}
+	proof, why := proven(s, change.From, heard)
 	if len(candidates) == 0 {
-		p.wait(dbv1alpha1.ReasonNoCandidate, "primary %s is lost, and no replica can take over: one has to answer that has finished its copy, is on timeline %d and is not fenced",
-			change.From, p.Assignment.Timeline)
-		return
+		why = fmt.Sprintf("no replica can take over: one has to answer that has finished its copy, is on timeline %d and is not fenced", p.Assignment.Timeline)
 	}
-	proof, why := proven(s, change.From, candidates)
 	if why != "" {
-		p.wait(dbv1alpha1.ReasonNoCandidate, "primary %s is lost, and %s", change.From, why)
+		if waited < cutTime || !revertElection(s, p) {
+			p.wait(dbv1alpha1.ReasonNoCandidate, "primary %s is lost, and %s", change.From, why)
+		}
 		return
 	}
 	next := *change
-	next.To = most(s, candidates)
+	next.To, next.LeaseTransitions = most(s, candidates), s.Lease.Transitions
 	if proof {
 		nothing := int64(0)
 		next.LostBytesAtMost = &nothing
@@ -78,13 +75,10 @@ func elect(s *state.Snapshot, p *Plan) {
 	p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", next.To)
 }
 
-// revertElection gives the incident up if the former primary is well after all:
-// it answers, and nobody can take its place.
-func revertElection(s *state.Snapshot, p *Plan, candidates int, waited time.Duration) bool {
+// revertElection gives the incident up if the former primary is well after all,
+// since nobody can take its place.
+func revertElection(s *state.Snapshot, p *Plan) bool {
 	from := p.Assignment.Change.From
-	if candidates > 0 || waited < cutTime {
-		return false
-	}
 	report, answers := lastReport(s.Instance(from))
 	if !answers || report.Problem != nil || report.State == protocol.StateFenced {
 		return false
@@ -93,9 +87,10 @@ func revertElection(s *state.Snapshot, p *Plan, candidates int, waited time.Dura
 	return true
 }
 
-// candidates are the replicas that may lead, and those that are still to cut
-// their stream or have not answered yet.
-func candidates(s *state.Snapshot, a Assignment) (ready, pending []string) {
+// candidates are the replicas that may lead; those that were heard, which is all
+// that have cut their stream, whatever timeline they are on; and those that are
+// still to cut it or have not answered yet.
+func candidates(s *state.Snapshot, a Assignment) (ready, heard, pending []string) {
 	for _, name := range a.Members {
 		instance := s.Instance(name)
 		if name == a.Change.From || instance == nil || instance.Pod == nil || naming.Fenced(s.Cluster.Annotations, name) {
@@ -105,22 +100,31 @@ func candidates(s *state.Snapshot, a Assignment) (ready, pending []string) {
 		switch report := entry.Report; {
 		case entry.Error == "" && !entry.Known:
 			pending = append(pending, name) // this operator has just started
-		case !entry.Current() || report.Role != protocol.RoleReplica || (a.Timeline > 0 && int64(report.Timeline) != a.Timeline):
+		case !entry.Current() || report.Role != protocol.RoleReplica:
 		case report.StreamCut != a.Change.Number:
 			pending = append(pending, name)
 		default:
-			ready = append(ready, name)
+			heard = append(heard, name)
+			// A later one is that of a primary which nobody has seen lead.
+			if int64(report.Timeline) >= a.Timeline {
+				ready = append(ready, name)
+			}
 		}
 	}
-	return ready, pending
+	return ready, heard, pending
 }
 
 // most is the candidate that has received most; the preferred one among equals.
 func most(s *state.Snapshot, candidates []string) string {
 	// Of equals, MaxFunc returns the first.
 	return slices.MaxFunc(byPreference(s, candidates), func(x, y string) int {
-		return cmp.Compare(receivedBy(s, x), receivedBy(s, y))
+		return cmp.Or(cmp.Compare(timelineOf(s, x), timelineOf(s, y)), cmp.Compare(receivedBy(s, x), receivedBy(s, y)))
 	})
+}
+
+func timelineOf(s *state.Snapshot, name string) uint32 {
+	report, _ := lastReport(s.Instance(name))
+	return report.Timeline
 }
 
 func receivedBy(s *state.Snapshot, name string) postgres.LSN {
@@ -132,12 +136,12 @@ func receivedBy(s *state.Snapshot, name string) postgres.LSN {
 	return lsn
 }
 
-// proven tells whether the best of the candidates must have every acknowledged
+// proven tells whether the best of the replicas that were heard must have every acknowledged
 // commit. It says why nobody may be promoted if that was promised and cannot be
 // shown: under each rule that may have been in force, a commit is on `number` of
 // the replicas that count, so one of any R answering ones has it if R + number is
 // more than there are.
-func proven(s *state.Snapshot, from string, candidates []string) (bool, string) {
+func proven(s *state.Snapshot, from string, heard []string) (bool, string) {
 	synchronous := s.Cluster.Status.Synchronous
 	if synchronous == nil {
 		return false, ""
@@ -151,7 +155,7 @@ func proven(s *state.Snapshot, from string, candidates []string) (bool, string) 
 		standbys := slices.DeleteFunc(slices.Clone(rule.Standbys), func(n string) bool { return n == from })
 		answering := 0
 		for _, name := range standbys {
-			if slices.Contains(candidates, name) {
+			if slices.Contains(heard, name) {
 				answering++
 			}
 		}
@@ -184,12 +188,23 @@ func watchHandover(s *state.Snapshot, p *Plan) {
 		why = "the pod of instance " + change.To + " is gone"
 	}
 	from := change.From
-	if _, answers := lastReport(s.Instance(from)); answers || s.Lease.HeldBy(from) {
+	if _, answers := lastReport(s.Instance(from)); (answers || s.Lease.HeldBy(from)) && (refused || !mayHaveLed(s, change)) {
 		p.Assignment.TargetPrimary = from
 		p.end(s, dbv1alpha1.PrimaryChangeReverted, why)
 		return
 	}
-	p.restart(s, "ChangeFailed", why+", and instance "+from+" does not answer")
+	led := !refused && mayHaveLed(s, change)
+	if limit := s.Cluster.Spec.Failover.PrimaryDown(); !led && s.Now.Sub(change.StartedAt.Time) < limit {
+		p.wait(dbv1alpha1.ReasonSwitchingOver, "%s; instance %s has to come back within %s of the start of the change", why, from, limit)
+		return
+	}
+	p.restart(s, led, "ChangeFailed", why+", and instance "+from+" cannot go on")
+}
+
+// mayHaveLed tells whether the chosen one may have accepted writes: it has taken
+// the Lease, which nobody else could.
+func mayHaveLed(s *state.Snapshot, change *dbv1alpha1.PrimaryChange) bool {
+	return !s.Lease.Known || s.Lease.Transitions > change.LeaseTransitions
 }
 
 // watchPromotion waits for the chosen one, and holds another election if it is
@@ -205,14 +220,18 @@ func watchPromotion(s *state.Snapshot, p *Plan) {
 		p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", change.To)
 		return
 	}
-	p.restart(s, "CandidateLost", "instance "+change.To+" was lost before it was promoted")
+	p.restart(s, mayHaveLed(s, change), "CandidateLost", "instance "+change.To+" was lost before it was promoted")
 }
 
 // restart makes a new election of a change that cannot end as it was begun. It has
-// a number of its own, since the streams have to be cut anew.
-func (p *Plan) restart(s *state.Snapshot, reason, message string) {
+// a number of its own, since the streams have to be cut anew. If the chosen one may
+// have led, it is the one that was lost: its predecessor lacks what it accepted.
+func (p *Plan) restart(s *state.Snapshot, led bool, reason, message string) {
 	a := &p.Assignment
 	former := *a.Change
+	if led {
+		a.CurrentPrimary = former.To
+	}
 	a.LastChange = &former // for the number
 	a.TargetPrimary = a.CurrentPrimary
 	p.begin(s, dbv1alpha1.PrimaryChangeFailover, "", reason, message)

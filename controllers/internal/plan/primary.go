@@ -102,7 +102,7 @@ func (p *Plan) begin(s *state.Snapshot, kind dbv1alpha1.PrimaryChangeType, to, r
 	}
 	a.Change = &dbv1alpha1.PrimaryChange{
 		Number: number, Type: kind, From: a.CurrentPrimary, To: to, Reason: reason, Message: message,
-		StartedAt: metav1.NewTime(s.Now.Truncate(time.Second)),
+		StartedAt: metav1.NewTime(s.Now.Truncate(time.Second)), LeaseTransitions: s.Lease.Transitions,
 	}
 	if to != "" {
 		a.TargetPrimary = to

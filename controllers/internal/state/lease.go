@@ -18,6 +18,8 @@ type Lease struct {
 	ChangedAt time.Time
 	// Duration of the right since a renewal.
 	Duration time.Duration
+	// Transitions counts the holders.
+	Transitions int32
 	// FinalLSN is where the WAL of the holder ended that released it; empty if it did
 	// not say.
 	FinalLSN string
