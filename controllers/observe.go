@@ -43,11 +43,40 @@ func (r *PostgresClusterReconciler) observe(ctx context.Context, cluster *dbv1al
 		return nil, err
 	}
 	return state.New(state.Observed{
-		Now: r.Now(), Cluster: cluster, Lease: lease,
+		Now: r.Now(), Cluster: cluster, Lease: lease, Cordoned: r.observeNodes(ctx, cluster, pods.Items),
 		StatefulSets: sets.Items, Deployments: deployments.Items, Pods: pods.Items,
 		Claims: claims.Items, Secrets: secrets.Items,
 		Reports: r.Reports.Reports(name),
 	}), nil
+}
+
+// A new primary is rather not put on a node that is about to be emptied. Where the
+// operator may not read nodes, that is not known, and does not matter.
+//
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+
+// observeNodes finds the cordoned nodes, live, and only while another primary is
+// about to be chosen: no node is watched.
+func (r *PostgresClusterReconciler) observeNodes(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, pods []corev1.Pod) map[string]bool {
+	change := cluster.Status.PrimaryChange
+	choosing := change != nil && change.To == ""
+	_, requested := cluster.Annotations[naming.AnnotationSwitchover]
+	for i := range pods {
+		if pods[i].Labels[naming.LabelInstance] == cluster.Status.TargetPrimary && pods[i].DeletionTimestamp != nil {
+			choosing = true
+		}
+	}
+	if !choosing && !requested {
+		return nil
+	}
+	cordoned := map[string]bool{}
+	for i := range pods {
+		node := &corev1.Node{}
+		if name := pods[i].Spec.NodeName; name != "" && r.Live.Get(ctx, types.NamespacedName{Name: name}, node) == nil {
+			cordoned[name] = node.Spec.Unschedulable
+		}
+	}
+	return cordoned
 }
 
 // observeLease is the Lease as the watch has shown it. One that seems to have

@@ -250,7 +250,7 @@ func lastReport(instance *state.Instance) (protocol.Report, bool) {
 }
 
 // byPreference orders instances as spec.failover.priority does, the others behind
-// by ordinal.
+// by ordinal; behind all of them those on nodes that are about to be emptied.
 func byPreference(s *state.Snapshot, members []string) []string {
 	priority := s.Cluster.Spec.Failover.Priority
 	rank := func(name string) int {
@@ -260,6 +260,11 @@ func byPreference(s *state.Snapshot, members []string) []string {
 		return len(priority)
 	}
 	ordered := slices.Clone(members) // by ordinal
-	slices.SortStableFunc(ordered, func(x, y string) int { return rank(x) - rank(y) })
+	slices.SortStableFunc(ordered, func(x, y string) int {
+		if cordoned := s.OnCordonedNode(x); cordoned != s.OnCordonedNode(y) {
+			return order(cordoned)
+		}
+		return rank(x) - rank(y)
+	})
 	return ordered
 }

@@ -24,6 +24,7 @@ type world struct {
 	cluster   *dbv1alpha1.PostgresCluster
 	instances map[string]*member
 	pods      int
+	lease     state.Lease
 }
 
 // member is what exists of one instance.
@@ -85,7 +86,8 @@ func (m *member) stopServing() {
 }
 
 func (w *world) snapshot() *state.Snapshot {
-	o := state.Observed{Now: epoch, Cluster: w.cluster, Reports: map[types.UID]state.ReportEntry{}}
+	o := state.Observed{Now: epoch, Cluster: w.cluster, Lease: w.lease, Cordoned: map[string]bool{"cordoned": true},
+		Reports: map[types.UID]state.ReportEntry{}}
 	for name, m := range w.instances {
 		meta := metav1.ObjectMeta{Name: name, Generation: m.generation, Labels: map[string]string{naming.LabelInstance: name},
 			OwnerReferences: []metav1.OwnerReference{{UID: "cluster", Controller: ptr.To(true)}}}

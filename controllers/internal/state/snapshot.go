@@ -46,6 +46,8 @@ type Observed struct {
 	Secrets      []corev1.Secret
 	Reports      map[types.UID]ReportEntry
 	Lease        Lease
+	// Cordoned are the nodes, of those that were looked at, that take no new pods.
+	Cordoned map[string]bool
 }
 
 // Snapshot is the world of one cluster at one moment.
@@ -56,13 +58,14 @@ type Snapshot struct {
 	// ordinal.
 	Instances []*Instance
 	Lease     Lease
+	cordoned  map[string]bool
 	secrets   map[string]*corev1.Secret
 }
 
 // New sorts what was observed by instance. Objects that the cluster does not
 // control are left out, as are pods that only carry our labels.
 func New(o Observed) *Snapshot {
-	s := &Snapshot{Now: o.Now, Cluster: o.Cluster, Lease: o.Lease, secrets: map[string]*corev1.Secret{}}
+	s := &Snapshot{Now: o.Now, Cluster: o.Cluster, Lease: o.Lease, cordoned: o.Cordoned, secrets: map[string]*corev1.Secret{}}
 	for i := range o.StatefulSets {
 		if set := &o.StatefulSets[i]; s.ours(set) {
 			s.addWorkload(set.Name, &Workload{StatefulSet: set})
@@ -106,6 +109,13 @@ func (s *Snapshot) Instance(name string) *Instance {
 		return nil
 	}
 	return s.Instances[at]
+}
+
+// OnCordonedNode tells whether an instance runs on a node that takes no new pods,
+// and is likely to be emptied; false if nobody looked.
+func (s *Snapshot) OnCordonedNode(name string) bool {
+	instance := s.Instance(name)
+	return instance != nil && instance.Pod != nil && s.cordoned[instance.Pod.Spec.NodeName]
 }
 
 // Secret returns a Secret of ours, or nil.

@@ -1,0 +1,372 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/controllers/internal/plan"
+	"github.com/my-org/postgres-operator/controllers/internal/state"
+	"github.com/my-org/postgres-operator/internal/naming"
+	"github.com/my-org/postgres-operator/internal/protocol"
+)
+
+// available is a settled cluster of three with a Lease that was just renewed, and
+// replicas that stream.
+func available(t *testing.T) *world {
+	t.Helper()
+	w := settled(t, 3)
+	w.cluster.Status.Timeline = 1
+	for name, m := range w.instances {
+		m.report.Report.Timeline = 1
+		m.report.Report.ReceivedLSN = "0/5000000"
+		m.report.Report.Streaming = name != "db-primary"
+	}
+	w.lease = state.Lease{Known: true, Holder: "db-primary/" + string(w.instances["db-primary"].pod.UID),
+		Duration: 10 * time.Second, ChangedAt: epoch}
+	return w
+}
+
+func (m *member) container(state corev1.ContainerState, last corev1.ContainerState) {
+	m.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: naming.ContainerPostgres, State: state, LastTerminationState: last}}
+}
+
+func (m *member) silentSince(at time.Time) {
+	m.report.Error, m.report.FailedSince = "no answer", at
+}
+
+var (
+	ended   = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137}}
+	looping = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+)
+
+func TestWhenAPrimaryIsLost(t *testing.T) {
+	long, short := epoch.Add(-time.Minute), epoch.Add(-500*time.Millisecond)
+	failover, switchover := dbv1alpha1.PrimaryChangeFailover, dbv1alpha1.PrimaryChangeSwitchover
+	for name, c := range map[string]struct {
+		happens func(w *world, primary *member)
+		want    dbv1alpha1.PrimaryChangeType
+		reason  string
+	}{
+		"nothing happens":                                  {func(*world, *member) {}, "", ""},
+		"it does not answer, and renews its Lease":         {func(_ *world, m *member) { m.silentSince(long) }, "", ""},
+		"its Lease expires, and it answers as the primary": {func(w *world, _ *member) { w.lease.ChangedAt = long }, "", ""},
+		"its Lease expires, and one question was not answered": {func(w *world, m *member) {
+			w.lease.ChangedAt = long
+			m.silentSince(short)
+		}, "", ""},
+		"its Lease expires, and it does not answer": {func(w *world, m *member) {
+			w.lease.ChangedAt = long
+			m.silentSince(long)
+		}, failover, "Unreachable"},
+		"its Lease expires, and it says that it has stopped": {func(w *world, m *member) {
+			w.lease.ChangedAt = long
+			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateStarting
+		}, failover, "Isolated"},
+		"its container ends": {func(_ *world, m *member) {
+			m.container(ended, corev1.ContainerState{})
+			m.silentSince(short)
+		}, "", ""},
+		"its container ends and does not come back": {func(_ *world, m *member) {
+			m.container(ended, corev1.ContainerState{})
+			m.silentSince(long)
+		}, failover, "ContainerDead"},
+		"its container ends again and again": {func(_ *world, m *member) { m.container(looping, ended) }, failover, "ContainerDead"},
+		"its pod is deleted": {func(_ *world, m *member) {
+			m.pod.DeletionTimestamp = &metav1.Time{Time: epoch}
+		}, switchover, "PodDeleted"},
+		"its pod is gone, and its Lease is not": {func(_ *world, m *member) { m.pod = nil }, "", ""},
+		"its pod is gone, and its Lease has expired": {func(w *world, m *member) {
+			m.pod = nil
+			w.lease.ChangedAt = long
+		}, failover, "LeaseExpired"},
+		"it has stopped cleanly": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateStarting
+		}, switchover, "PrimaryStopped"},
+		"postgres is down for a moment": {func(_ *world, m *member) {
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, short
+		}, "", ""},
+		"postgres is down for long": {func(_ *world, m *member) {
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
+		}, failover, "PrimaryDown"},
+		"the disk is full": {func(_ *world, m *member) {
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateStarting, long
+			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull}
+		}, "", ""},
+		"it is fenced": {func(w *world, m *member) {
+			w.cluster.Annotations = map[string]string{naming.AnnotationFence: "db-primary"}
+			w.lease.ChangedAt = long
+			m.silentSince(long)
+		}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := available(t)
+			c.happens(w, w.instances["db-primary"])
+			p := plan.Decide(w.snapshot(), plan.Wanted{})
+			if c.want == "" {
+				require.Nil(t, p.Assignment.Change)
+				assert.Equal(t, "db-primary", p.Assignment.TargetPrimary)
+				return
+			}
+			require.NotNil(t, p.Assignment.Change)
+			assert.Equal(t, c.want, p.Assignment.Change.Type)
+			assert.Equal(t, c.reason, p.Assignment.Change.Reason)
+			assert.NotEmpty(t, p.Notices)
+			if c.want == failover {
+				assert.Equal(t, "db-primary", p.Assignment.TargetPrimary, "nobody leads before the candidates are compared")
+			}
+		})
+	}
+}
+
+func TestASwitchoverThatIsAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		value   string
+		before  func(w *world)
+		to, why string
+	}{
+		"to an instance":              {"db-replica-2", func(*world) {}, "db-replica-2", ""},
+		"to the best":                 {"", func(*world) {}, "db-replica-1", ""},
+		"to the preferred":            {"", func(w *world) { w.cluster.Spec.Failover.Priority = []string{"db-replica-2"} }, "db-replica-2", ""},
+		"to the primary":              {"db-primary", func(*world) {}, "", "is the primary already"},
+		"to a stranger":               {"db-replica-9", func(*world) {}, "", "there is no instance"},
+		"to one that does not stream": {"db-replica-2", func(w *world) { w.instances["db-replica-2"].report.Report.Streaming = false }, "", "does not stream"},
+		"to one that does not answer": {"db-replica-2", func(w *world) { w.instances["db-replica-2"].silentSince(epoch) }, "", "does not answer"},
+		"to one on a former timeline": {"db-replica-2", func(w *world) { w.cluster.Status.Timeline = 2; w.instances["db-primary"].report.Report.Timeline = 2 }, "", "timeline"},
+		"to a fenced one":             {"db-replica-2", func(w *world) { w.cluster.Annotations[naming.AnnotationFence] = "db-replica-2" }, "", "fenced"},
+		"to the best, and there is none": {"", func(w *world) {
+			w.instances["db-replica-1"].report.Report.Streaming, w.instances["db-replica-2"].report.Report.Streaming = false, false
+		}, "", "no replica streams"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := available(t)
+			w.cluster.Annotations = map[string]string{naming.AnnotationSwitchover: c.value}
+			c.before(w)
+			p := plan.Decide(w.snapshot(), plan.Wanted{})
+			assert.True(t, p.ClearRequest, "a request is taken up once")
+			if c.to == "" {
+				assert.Nil(t, p.Assignment.Change)
+				require.NotEmpty(t, p.Notices)
+				assert.Contains(t, p.Notices[0].Message, c.why)
+				return
+			}
+			require.NotNil(t, p.Assignment.Change)
+			assert.Equal(t, c.to, p.Assignment.TargetPrimary)
+			assert.Equal(t, "db-primary", p.Assignment.CurrentPrimary, "until the new one leads")
+		})
+	}
+}
+
+// electing is a cluster whose primary was lost, and whose replicas have cut their
+// streams.
+func electing(t *testing.T) *world {
+	t.Helper()
+	w := available(t)
+	w.cluster.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 4, Type: dbv1alpha1.PrimaryChangeFailover,
+		From: "db-primary", Reason: "Unreachable", StartedAt: metav1.NewTime(epoch.Add(-time.Second))}
+	w.instances["db-primary"].silentSince(epoch.Add(-time.Minute))
+	for _, name := range []string{"db-replica-1", "db-replica-2"} {
+		w.instances[name].report.Report.Streaming = false
+		w.instances[name].report.Report.StreamCut = 4
+	}
+	return w
+}
+
+func TestTheElection(t *testing.T) {
+	ruleOf := func(number int32) *dbv1alpha1.SynchronousStatus {
+		rule := dbv1alpha1.SynchronousRule{Method: dbv1alpha1.SynchronousAny, Number: number, Standbys: []string{"db-primary", "db-replica-1", "db-replica-2"}}
+		return &dbv1alpha1.SynchronousStatus{Wanted: rule, Possible: []dbv1alpha1.SynchronousRule{rule}}
+	}
+	late := func(w *world) { w.cluster.Status.PrimaryChange.StartedAt = metav1.NewTime(epoch.Add(-time.Minute)) }
+	for name, c := range map[string]struct {
+		before func(w *world)
+		to     string
+	}{
+		"equals: the lower ordinal":      {func(*world) {}, "db-replica-1"},
+		"equals: the preferred one":      {func(w *world) { w.cluster.Spec.Failover.Priority = []string{"db-replica-2"} }, "db-replica-2"},
+		"equals: not on a cordoned node": {func(w *world) { w.instances["db-replica-1"].pod.Spec.NodeName = "cordoned" }, "db-replica-2"},
+		"the most WAL wins over preference": {func(w *world) {
+			w.cluster.Spec.Failover.Priority = []string{"db-replica-1"}
+			w.instances["db-replica-2"].report.Report.ReceivedLSN = "0/5000001"
+		}, "db-replica-2"},
+		"one that is still receiving is waited for":      {func(w *world) { w.instances["db-replica-2"].report.Report.StreamCut = 0 }, ""},
+		"but not for ever":                               {func(w *world) { w.instances["db-replica-2"].report.Report.StreamCut = 0; late(w) }, "db-replica-1"},
+		"one that does not answer is left out":           {func(w *world) { w.instances["db-replica-1"].silentSince(epoch) }, "db-replica-2"},
+		"one that nothing is known of yet is waited for": {func(w *world) { w.instances["db-replica-1"].report = state.ReportEntry{} }, ""},
+		"a fenced one is left out":                       {func(w *world) { w.cluster.Annotations = map[string]string{naming.AnnotationFence: "db-replica-1"} }, "db-replica-2"},
+		"one on a former timeline is left out": {func(w *world) {
+			w.cluster.Status.Timeline = 2
+			w.instances["db-replica-2"].report.Report.Timeline = 2
+			w.instances["db-replica-1"].report.Report.ReceivedLSN = "0/9000000"
+		}, "db-replica-2"},
+		"synchronous, all answer": {func(w *world) { w.cluster.Status.Synchronous = ruleOf(1) }, "db-replica-1"},
+		"synchronous, too few answer": {func(w *world) {
+			w.cluster.Status.Synchronous = ruleOf(1)
+			w.instances["db-replica-1"].silentSince(epoch)
+			late(w)
+		}, ""},
+		"all replicas synchronous: one is enough": {func(w *world) {
+			w.cluster.Status.Synchronous = ruleOf(2)
+			w.instances["db-replica-1"].silentSince(epoch)
+		}, "db-replica-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := electing(t)
+			c.before(w)
+			p := plan.Decide(w.snapshot(), plan.Wanted{})
+			require.NotNil(t, p.Assignment.Change)
+			assert.Equal(t, c.to, p.Assignment.Change.To)
+			want := c.to
+			if want == "" {
+				want = "db-primary"
+				assert.NotEmpty(t, p.Waits)
+			}
+			assert.Equal(t, want, p.Assignment.TargetPrimary)
+			assert.Equal(t, int64(4), p.Assignment.Change.Number, "it is the same incident")
+		})
+	}
+}
+
+func TestTheLeaseIsFreedOnlyOfWhoCannotLead(t *testing.T) {
+	expire := func(w *world) { w.lease.ChangedAt = epoch.Add(-time.Minute) }
+	for name, c := range map[string]struct {
+		before func(w *world)
+		want   bool
+	}{
+		"not expired":                        {func(*world) {}, false},
+		"expired, and no answer":             {expire, true},
+		"expired, and it answers as primary": {func(w *world) { expire(w); w.instances["db-primary"].report.Error = "" }, false},
+		"its container is dead":              {func(w *world) { w.instances["db-primary"].container(ended, corev1.ContainerState{}) }, true},
+		"its pod is gone":                    {func(w *world) { w.instances["db-primary"].pod = nil }, false},
+		"its pod is gone, and it expired":    {func(w *world) { w.instances["db-primary"].pod = nil; expire(w) }, true},
+		"the chosen one holds it": {func(w *world) {
+			expire(w)
+			w.cluster.Status.PrimaryChange.To, w.cluster.Status.TargetPrimary = "db-replica-1", "db-replica-1"
+			w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
+		}, false},
+		"no change is under way": {func(w *world) {
+			w.cluster.Status.PrimaryChange = nil
+			expire(w)
+			w.instances["db-primary"].report.Error = ""
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := electing(t)
+			c.before(w)
+			assert.Equal(t, c.want, plan.Decide(w.snapshot(), plan.Wanted{}).FreeLease)
+		})
+	}
+}
+
+func TestTheRoleLabelInAChange(t *testing.T) {
+	w := electing(t)
+	w.instances["db-primary"].pod.Labels[naming.LabelRole] = naming.RolePrimary
+	role, _ := roleOf(plan.Decide(w.snapshot(), plan.Wanted{}), "db-primary")
+	assert.Empty(t, role, "one that is lost has none")
+
+	w = available(t)
+	w.instances["db-primary"].pod.Labels[naming.LabelRole] = naming.RolePrimary
+	w.cluster.Status.TargetPrimary = "db-replica-1"
+	w.cluster.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 1, Type: dbv1alpha1.PrimaryChangeSwitchover,
+		From: "db-primary", To: "db-replica-1", StartedAt: metav1.NewTime(epoch)}
+	role, _ = roleOf(plan.Decide(w.snapshot(), plan.Wanted{}), "db-primary")
+	assert.Equal(t, naming.RolePrimary, role, "it serves until it stops")
+	w.instances["db-primary"].report.Report.Role = protocol.RoleNone
+	role, _ = roleOf(plan.Decide(w.snapshot(), plan.Wanted{}), "db-primary")
+	assert.Empty(t, role)
+}
+
+func TestOneInstanceAtATimeRejoins(t *testing.T) {
+	w := available(t)
+	for _, name := range []string{"db-replica-1", "db-replica-2"} {
+		w.instances[name].report.Report.State = protocol.StateWaitingToRejoin
+		w.instances[name].report.Report.Role = protocol.RoleNone
+	}
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, "db-replica-1", p.Assignment.Rejoining)
+
+	w.cluster.Status.Rejoining = "db-replica-2"
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, "db-replica-2", p.Assignment.Rejoining, "whoever has begun ends it")
+
+	w.instances["db-replica-2"].report.Report.State, w.instances["db-replica-2"].report.Report.Streaming = protocol.StateRunning, true
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, "db-replica-1", p.Assignment.Rejoining)
+}
+
+func TestARuleIsOnRecordBeforeItIsLoosenedAndAfterItIsTightened(t *testing.T) {
+	w := available(t)
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Nil(t, p.Assignment.Synchronous)
+
+	w.cluster.Spec.Replication.Synchronous = &dbv1alpha1.SynchronousSpec{Number: 1}
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	require.NotNil(t, p.Assignment.Synchronous)
+	assert.Len(t, p.Assignment.Synchronous.Possible, 2, "commits may still be acknowledged by nobody")
+	p.Assignment.Record(&w.cluster.Status)
+	w.instances["db-primary"].report.Report.SynchronousNames = `ANY 1 ("db-replica-1","db-replica-2")`
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, []dbv1alpha1.SynchronousRule{p.Assignment.Synchronous.Wanted}, p.Assignment.Synchronous.Possible)
+	p.Assignment.Record(&w.cluster.Status)
+
+	w.cluster.Spec.Replication.Synchronous.Number = 2
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Len(t, p.Assignment.Synchronous.Possible, 2, "the weaker one is in force until the primary says otherwise")
+
+	w.cluster.Spec.Replication.Synchronous = nil
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, int32(0), p.Assignment.Synchronous.Wanted.Number)
+	p.Assignment.Record(&w.cluster.Status)
+	w.instances["db-primary"].report.Report.SynchronousNames = ""
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Nil(t, p.Assignment.Synchronous)
+}
+
+func TestPreferredDurabilityWaitsForThoseThatAreThere(t *testing.T) {
+	w := available(t)
+	w.cluster.Spec.Replication.Synchronous = &dbv1alpha1.SynchronousSpec{Number: 2, DataDurability: dbv1alpha1.DurabilityPreferred}
+	w.instances["db-primary"].report.Report.Replicas = []protocol.ReplicaConnection{{Instance: "db-replica-2", State: "streaming"}}
+	wanted := plan.Decide(w.snapshot(), plan.Wanted{}).Assignment.Synchronous.Wanted
+	assert.Equal(t, []string{"db-replica-2"}, wanted.Standbys)
+	assert.Equal(t, int32(1), wanted.Number)
+}
+
+func TestFailback(t *testing.T) {
+	away := func() *world {
+		w := available(t)
+		w.cluster.Spec.Failover.Failback = dbv1alpha1.FailbackAutomatic
+		w.cluster.Status.TargetPrimary, w.cluster.Status.CurrentPrimary = "db-replica-1", "db-replica-1"
+		w.instances["db-primary"].report.Report.Role, w.instances["db-primary"].report.Report.Streaming = protocol.RoleReplica, true
+		leader := &w.instances["db-replica-1"].report.Report
+		leader.Role, leader.WrittenLSN = protocol.RolePrimary, "0/5000000"
+		leader.Replicas = []protocol.ReplicaConnection{{Instance: "db-primary", State: "streaming", FlushLSN: "0/5000000"}}
+		w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
+		return w
+	}
+	w := away()
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	require.NotNil(t, p.Assignment.Change)
+	assert.Equal(t, "db-primary", p.Assignment.TargetPrimary)
+
+	for name, before := range map[string]func(w *world){
+		"Manual":               func(w *world) { w.cluster.Spec.Failover.Failback = dbv1alpha1.FailbackManual },
+		"home lags behind":     func(w *world) { w.instances["db-replica-1"].report.Report.WrittenLSN = "0/9000000" },
+		"home does not stream": func(w *world) { w.instances["db-primary"].report.Report.Streaming = false },
+		"it has moved just now": func(w *world) {
+			now := metav1.NewTime(epoch.Add(-time.Second))
+			w.cluster.Status.LastPrimaryChange = &dbv1alpha1.PrimaryChange{Number: 1, CompletedAt: &now}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := away()
+			before(w)
+			assert.Nil(t, plan.Decide(w.snapshot(), plan.Wanted{}).Assignment.Change)
+		})
+	}
+}
