@@ -192,8 +192,15 @@ func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 // clone copies the primary, as soon as there is one that has a slot for us.
 func (m *Manager) clone(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
 	m.setState(protocol.StateWaitingForPrimary)
-	connInfo := config.PrimaryConnInfo(m.configInput(cluster), "postgres")
-	for !primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
+	connInfo := ""
+	for {
+		// Before there is a primary its name leads nowhere, and DNS remembers that.
+		if primary := cluster.Status.CurrentPrimary; primary != "" {
+			connInfo = config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
+			if primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
+				break
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

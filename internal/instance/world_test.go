@@ -148,6 +148,7 @@ func newWorld(t *testing.T, instances ...string) *world {
 	w.cluster.Spec.Storage.Size = "1Gi"
 	w.cluster.Status.InstanceNames = instances
 	w.cluster.Status.TargetPrimary = naming.HomeInstance("db")
+	w.cluster.Status.CurrentPrimary = naming.HomeInstance("db")
 	w.save()
 	return w
 }
@@ -235,7 +236,9 @@ func (w *world) pod(instance string, number int) *testPod {
 	veth := fmt.Sprintf("pgotest%d", number+1)
 	etc := "/etc/netns/" + p.netns
 	require.NoError(w.t, os.MkdirAll(etc, 0o755))
-	require.NoError(w.t, os.WriteFile(etc+"/hosts", []byte("127.0.0.1 localhost\n"+testNetwork+"10 db-primary.t.svc\n"), 0o644))
+	require.NoError(w.t, os.WriteFile(etc+"/hosts", []byte("127.0.0.1 localhost\n"+
+		testNetwork+"10 db-primary.t.svc "+naming.InstanceHost("db", "t", "db-primary")+"\n"+
+		testNetwork+"11 "+naming.InstanceHost("db", "t", "db-replica-1")+"\n"), 0o644))
 	require.NoError(w.t, os.WriteFile(etc+"/passwd", fmt.Appendf(nil, "postgres:x:%d:0::/tmp:/bin/sh\n", testUser), 0o644))
 	w.command("ip", "netns", "add", p.netns)
 	w.command("ip", "link", "add", veth, "type", "veth", "peer", "name", "eth0", "netns", p.netns)

@@ -62,6 +62,11 @@ func InstanceHostname(cluster, instance string) string {
 	return instance
 }
 
+// InstanceHost is the DNS name of an instance's pod, which outlives the pod.
+func InstanceHost(cluster, namespace, instance string) string {
+	return InstanceHostname(cluster, instance) + "." + ServiceHost(PodsService(cluster), namespace)
+}
+
 // DataClaim is the name of the PersistentVolumeClaim of an instance's PGDATA.
 func DataClaim(instance string) string { return instance + "-data" }
 

@@ -140,7 +140,16 @@ func without(names []string, name string) []string {
 // PrimaryConnInfo is how a replica reaches the primary: through the Service, with
 // the replication certificate, and the server's name verified in full.
 func PrimaryConnInfo(in Input, database string) string {
-	host := naming.ServiceHost(naming.PrimaryService(in.Cluster.Name), in.Cluster.Namespace)
+	return connInfo(in, naming.ServiceHost(naming.PrimaryService(in.Cluster.Name), in.Cluster.Namespace), database)
+}
+
+// InstanceConnInfo is how a replica reaches one instance by its own name: a copy
+// can begin before kube-proxy knows of the Service's new endpoint.
+func InstanceConnInfo(in Input, instance, database string) string {
+	return connInfo(in, naming.InstanceHost(in.Cluster.Name, in.Cluster.Namespace, instance), database)
+}
+
+func connInfo(in Input, host, database string) string {
 	pairs := [][2]string{
 		{"host", host},
 		{"port", fmt.Sprint(naming.PortPostgres)},
