@@ -64,10 +64,10 @@ func (e *environment) writesGoOn(client string) {
 	e.eventually("writes are acknowledged", func() bool { return e.acknowledged(client) > before+5 })
 }
 
-// TestPrimaryComesBackByItself: the postmaster is killed -9, process 1 is killed
-// -9, the pod is deleted, each under a writer. The same instance comes back as
-// the primary, and no acknowledged row is lost.
-func TestPrimaryComesBackByItself(t *testing.T) {
+// TestAPrimaryThatCrashesOrIsDeleted: the postmaster is killed -9, and comes back in
+// place; the pod is deleted, and a replica takes over; a replica's pod is deleted. All
+// under a writer, and no acknowledged row is lost.
+func TestAPrimaryThatCrashesOrIsDeleted(t *testing.T) {
 	e := begin(t)
 	e.apply(cluster("db", 2, "15.20"))
 	e.ready("db")
@@ -76,33 +76,46 @@ func TestPrimaryComesBackByItself(t *testing.T) {
 	e.startWriter(client, "db")
 	e.writesGoOn(client)
 
-	restarts := func() string {
-		return e.kubectl("get", "pod", "db-primary-0", "--output", "jsonpath={.status.containerStatuses[0].restartCount}")
-	}
 	e.kubectl("exec", "db-primary-0", "--", "bash", "-c", "kill -9 $(head -1 $PGDATA/postmaster.pid)")
 	e.writesGoOn(client)
-	assert.Equal(t, "0", restarts(), "PostgreSQL is restarted in the container")
+	assert.Equal(t, "0", e.kubectl("get", "pod", "db-primary-0", "--output", "jsonpath={.status.containerStatuses[0].restartCount}"),
+		"PostgreSQL is restarted in the container")
+	assert.Equal(t, "db-primary", e.status("db", "currentPrimary"), "what comes back at once stays the primary")
 
-	uid := e.kubectl("get", "pod", "db-primary-0", "--output", "jsonpath={.metadata.uid}")
-	e.kubectl("delete", "pod", "db-primary-0")
-	e.eventually("the pod is made anew", func() bool {
-		now, err := e.try("", "get", "pod", "db-primary-0", "--output", "jsonpath={.metadata.uid}")
-		return err == nil && now != uid
-	})
+	e.kubectl("delete", "pod", "db-primary-0", "--wait=false")
+	e.eventually("the replica has taken over", func() bool { return e.status("db", "currentPrimary") == "db-replica-1" })
 	e.writesGoOn(client)
+	e.streams("db", "db-primary")
 
-	replica := e.replicaPod("db", 1)
-	e.kubectl("delete", "pod", replica)
-	e.eventually("the replica streams again", func() bool {
-		state, err := e.trySQL("db-primary-0", "app", "select state from pg_stat_replication")
-		return err == nil && state == "streaming"
-	})
+	e.kubectl("delete", "pod", "db-primary-0", "--wait=false")
+	e.writesGoOn(client)
+	e.streams("db", "db-primary")
 	e.ready("db")
-	e.stopWriter(client, "db-primary-0")
+	e.stopWriter(client, e.primaryPod("db"))
 	e.eventually("the replica has every row", func() bool {
-		here := e.sql("db-primary-0", "app", "select count(*) from acknowledged")
-		there, err := e.trySQL(e.replicaPod("db", 1), "app", "select count(*) from acknowledged")
+		here := e.sql(e.primaryPod("db"), "app", "select count(*) from acknowledged")
+		there, err := e.trySQL("db-primary-0", "app", "select count(*) from acknowledged")
 		return err == nil && here == there
+	})
+}
+
+// primaryPod is the pod that the read-write Service leads to.
+func (e *environment) primaryPod(cluster string) string {
+	e.Helper()
+	var name string
+	e.eventually("there is a primary", func() bool {
+		name = e.kubectl("get", "pods", "--selector", "cluster="+cluster+",db.my-domain.com/role=primary", "--output", "jsonpath={.items[*].metadata.name}")
+		return name != "" && !strings.Contains(name, " ")
+	})
+	return name
+}
+
+// streams waits until an instance streams from the primary.
+func (e *environment) streams(cluster, instance string) {
+	e.Helper()
+	e.eventually(instance+" streams", func() bool {
+		state, err := e.trySQL(e.primaryPod(cluster), "app", "select state from pg_stat_replication where application_name = '"+instance+"'")
+		return err == nil && state == "streaming"
 	})
 }
 
