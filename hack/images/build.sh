@@ -3,6 +3,7 @@
 #
 #   hack/images/build.sh operator     the operator's image, from build/<arch>/postgres-operator
 #   hack/images/build.sh postgres     the PostgreSQL images that the tests run
+#   hack/images/build.sh writer       the program that writes rows in tests, from build/<arch>/writer
 #   hack/images/build.sh bases        the Debian base images alone
 #   hack/images/build.sh all          everything
 #   hack/images/build.sh check        start each PostgreSQL image that was built here and query it (buildah only)
@@ -217,33 +218,44 @@ check_image() {
   fi
 }
 
-build_operator() {
-  local arch binary name=${OPERATOR_IMAGE:-docker.io/my-org/postgres-operator:dev}
+# build_program IMAGE DOCKERFILE PROGRAM MAKE-TARGET BUILD-ARGUMENT... builds an image that holds one program of ours.
+build_program() {
+  local name=$1 dockerfile=$2 arch binary make_target=$4
   arch=$(go env GOARCH)
-  binary=$root/build/$arch/postgres-operator
-  lock operator
-  [[ -x $binary ]] || die "build/$arch/postgres-operator does not exist; run 'make build' first"
-  ensure_image "$name" "$(hash_of "$arch" "${VERSION:-dev}" "${REVISION:-}" -- "$root/Dockerfile" "$binary")" true \
-    --build-arg "TARGETARCH=$arch" --build-arg "VERSION=${VERSION:-dev}" --build-arg "REVISION=${REVISION:-}" "$root"
+  binary=$root/build/$arch/$3
+  lock "$3"
+  shift 4
+  [[ -x $binary ]] || die "build/$arch/$(basename "$binary") does not exist; run 'make $make_target' first"
+  ensure_image "$name" "$(hash_of "$arch" "$@" -- "$root/$dockerfile" "$binary")" true \
+    --build-arg "TARGETARCH=$arch" "$@" --file "$root/$dockerfile" "$root"
 }
+
+build_operator() {
+  build_program "${OPERATOR_IMAGE:-docker.io/my-org/postgres-operator:dev}" Dockerfile postgres-operator build \
+    --build-arg "VERSION=${VERSION:-dev}" --build-arg "REVISION=${REVISION:-}"
+}
+
+build_writer() { build_program docker.io/test/writer:dev images/writer/Dockerfile writer test-images; }
 
 main() {
   case ${1:-} in
-    operator | postgres | bases | all | check) ;;
+    operator | postgres | writer | bases | all | check) ;;
     -h | --help | help) usage && return ;;
     *) usage >&2 && exit 2 ;;
   esac
   mkdir -p "$cache/logs"
-  case $1 in operator | postgres | all) registry_find ;; esac
+  case $1 in operator | postgres | writer | all) registry_find ;; esac
   engine_start
   case $1 in
     operator) build_operator ;;
     postgres) build_postgres ;;
+    writer) build_writer ;;
     bases) build_bases ;;
     check) check_postgres ;;
     all)
       build_postgres
       build_operator
+      build_writer
       ;;
   esac
   ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"

@@ -17,3 +17,8 @@ images: build ## Build the operator's image and push it (IMAGE_REGISTRY, IMAGE_T
 .PHONY: postgres-images
 postgres-images: ## Build the PostgreSQL images that the tests run and push them.
 	hack/images/build.sh postgres
+
+.PHONY: test-images
+test-images: ## Build the image of the writer that tests and benchmarks use, and push it.
+	go build -trimpath -ldflags '-s -w' -o build/$(ARCH)/writer ./test/writer
+	hack/images/build.sh writer
