@@ -67,12 +67,16 @@ envtest: ## Tests against a real API server and etcd, without nodes.
 	KUBEBUILDER_ASSETS=$(BIN) go test -tags envtest -timeout 20m -run '$(RUN)' ./controllers/... ./test/api/...
 
 .PHONY: e2e
-e2e: cluster-up images postgres-images deploy ## End-to-end tests on the local cluster, or the one of KUBECONFIG: make e2e RUN=ScaleDown.
+e2e: cluster-up images postgres-images test-images deploy ## End-to-end tests on the local cluster, or the one of KUBECONFIG: make e2e RUN=ScaleDown.
 	go test -tags e2e -count 1 -timeout 60m -v -run '$(RUN)' ./test/e2e/...
 
 .PHONY: bench-create
 bench-create: cluster-up images postgres-images deploy ## Time from creation to ready, with medians.
 	go run -tags bench ./test/bench/create
+
+.PHONY: bench-failover
+bench-failover: cluster-up images postgres-images test-images deploy ## Write outages and lost rows of each event, with medians (RUNS, EVENTS).
+	go run -tags bench ./test/bench/failover $(if $(RUNS),-runs $(RUNS)) $(if $(EVENTS),-events '$(EVENTS)')
 
 ##@ Deploy
 

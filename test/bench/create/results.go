@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/my-org/postgres-operator/test/bench/spread"
 )
 
 // results are all measured runs.
@@ -34,8 +35,8 @@ func (r results) String() string {
 		{"create, all instances ready", "12 s", "63 s", r.spread(allReady)},
 		{"operator, no clusters: working set", "40 MB", "73 MB", megabytes(r.operator.working)},
 		{"  of it private", "", "", megabytes(r.operator.private)},
-		{"instance manager: resident", "25 MB", "63 MB", spreadOf(managers, megabytes)},
-		{"  of it private, the rest is program", "", "", spreadOf(private, megabytes)},
+		{"instance manager: resident", "25 MB", "63 MB", spread.Of(managers, megabytes)},
+		{"  of it private, the rest is program", "", "", spread.Of(private, megabytes)},
 	} {
 		fmt.Fprintf(&text, "%-38s %-28s %-10s %s\n", line.what, line.value, line.target, line.other)
 	}
@@ -56,24 +57,7 @@ func (r results) spread(step milestone) string {
 			times = append(times, at)
 		}
 	}
-	return spreadOf(times, func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) })
-}
-
-func spreadOf[T int64 | time.Duration](values []T, format func(T) string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s (%s to %s)", format(median(values)), format(slices.Min(values)), format(slices.Max(values)))
-}
-
-// median is the middle value, or the mean of the two in the middle.
-func median[T int64 | time.Duration](values []T) T {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+	return spread.Of(times, spread.Tenths)
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

@@ -11,11 +11,13 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/internal/naming"
+
+	"github.com/my-org/postgres-operator/test/bench/spread"
 )
 
 func TestMedian(t *testing.T) {
-	assert.Equal(t, int64(3), median([]int64{9, 3, 1}))
-	assert.Equal(t, int64(2), median([]int64{4, 1, 3, 1}))
+	assert.Equal(t, int64(3), spread.Median([]int64{9, 3, 1}))
+	assert.Equal(t, int64(2), spread.Median([]int64{4, 1, 3, 1}))
 }
 
 func TestMilestones(t *testing.T) {
