@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -96,6 +97,13 @@ func Run(ctx context.Context, options RunOptions) error {
 
 // NewManager makes the manager with everything that runs in it.
 func NewManager(config *rest.Config, options RunOptions) (manager.Manager, error) {
+	dial := func(config *tls.Config) reports.Source { return protocol.NewClient(config) }
+	return newManager(config, options, dial, ctrlconfig.Controller{})
+}
+
+// newManager takes what tests do otherwise: they answer for the instances, and run
+// one operator after another in one process.
+func newManager(config *rest.Config, options RunOptions, dial reports.Dial, controller ctrlconfig.Controller) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -106,6 +114,7 @@ func NewManager(config *rest.Config, options RunOptions) (manager.Manager, error
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(options.Namespaces),
+		Controller:                    controller,
 		LeaderElection:                options.LeaderElect,
 		LeaderElectionID:              "postgres-operator.db.my-domain.com",
 		LeaderElectionReleaseOnCancel: true, // a standby takes over at once
@@ -119,7 +128,7 @@ func NewManager(config *rest.Config, options RunOptions) (manager.Manager, error
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	collector := reports.New(func(config *tls.Config) reports.Source { return protocol.NewClient(config) }, time.Now)
+	collector := reports.New(dial, time.Now)
 	if err := mgr.Add(collector); err != nil {
 		return nil, err
 	}
