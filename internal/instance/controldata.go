@@ -16,11 +16,18 @@ func (m *Manager) finalLSN(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if values["Database cluster state"] != "shut down" {
+	if values[controlState] != "shut down" {
 		return "", errors.New("the server was not shut down cleanly")
 	}
-	return values["Latest checkpoint location"], nil
+	return values[controlCheckpoint], nil
 }
+
+// What pg_controldata calls things.
+const (
+	controlState      = "Database cluster state"
+	controlCheckpoint = "Latest checkpoint location"
+	controlTimeline   = "Latest checkpoint's TimeLineID"
+)
 
 // controlData are the words of pg_controldata, by name.
 func (m *Manager) controlData(ctx context.Context) (map[string]string, error) {

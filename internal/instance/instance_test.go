@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -123,14 +122,7 @@ func TestTheEndOfThePodIsACleanStop(t *testing.T) {
 		"psql", "-X", "-h", primary.path("socket"), "-U", "postgres", "-d", "app", "-c", "select pg_sleep(600)")
 	require.NoError(t, idle.Start())
 	began := time.Now()
-	require.NoError(t, syscall.Kill(primary.process1(), syscall.SIGTERM))
-	select {
-	case err := <-primary.ended:
-		require.NoError(t, err, primary.logText())
-		primary.command = nil
-	case <-time.After(time.Minute):
-		require.FailNow(t, "the instance manager does not end", primary.logText())
-	}
+	primary.end()
 	t.Logf("SIGTERM to end: %v", time.Since(began).Round(time.Millisecond))
 	_ = idle.Wait()
 	control := w.command(fmt.Sprintf("/usr/lib/postgresql/%d/bin/pg_controldata", w.major), filepath.Join(primary.volume, "data"))
@@ -223,11 +215,13 @@ func TestAFormerPrimaryIsNeverASecondOne(t *testing.T) {
 	primary := w.startPrimary()
 	w.cluster.Status.TargetPrimary = replicaName
 	w.save()
-	primary.awaitReport("the role of a replica", func(r protocol.Report) bool { return r.Role == protocol.RoleReplica })
+	waits := func(r protocol.Report) bool {
+		return r.State == protocol.StateWaitingForPrimary && r.Role == protocol.RoleNone
+	}
+	primary.awaitReport("the wait for the other one", waits)
 	primary.kill()
 	primary.start()
-	report := primary.awaitReport("running", func(r protocol.Report) bool { return r.State == protocol.StateRunning })
-	assert.Equal(t, protocol.RoleReplica, report.Role)
+	report := primary.awaitReport("the wait for the other one", waits)
 	assert.False(t, report.Ready, "it follows nobody")
 }
 

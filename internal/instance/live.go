@@ -31,6 +31,12 @@ func (m *Manager) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !m.mayLead(cluster) {
+		// Held since before a crash: whoever leads next needs not wait for its end.
+		if err := m.lease.Release(ctx, ""); err != nil {
+			m.log.Warn("the Lease ends by itself", "error", err)
+		}
+	}
 	if err := m.findBinaries(ctx, cluster); err != nil {
 		return err
 	}
@@ -90,7 +96,9 @@ func (m *Manager) awaitAssignment(ctx context.Context) (*dbv1alpha1.PostgresClus
 	for {
 		cluster := m.watcher.Get()
 		if cluster != nil && m.isFenced(cluster) {
-			m.update(func(r *protocol.Report) { r.State, r.Role, r.Streaming = protocol.StateFenced, protocol.RoleNone, false })
+			m.update(func(r *protocol.Report) {
+				r.State, r.Role, r.Streaming = protocol.StateFenced, protocol.RoleNone, false
+			})
 		} else if cluster != nil && cluster.Status.TargetPrimary != "" && slices.Contains(cluster.Status.InstanceNames, m.options.Instance) {
 			return cluster, nil
 		} else {

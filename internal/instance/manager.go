@@ -55,7 +55,11 @@ type Manager struct {
 	report        protocol.Report
 	beat          time.Time // of the loop; zero while it waits for something long
 	lastStreaming time.Time
-	cut           int64 // the change of the primary for which nothing is received; -1 if it is not certain
+	// cannotFollow is why the data has to be rebuilt, once that is known.
+	cannotFollow *protocol.Rejoin
+	// rejoinFailures in a row.
+	rejoinFailures int
+	cut            int64 // the change of the primary for which nothing is received; -1 if it is not certain
 }
 
 // blockedError is a fault that a person has to mend.

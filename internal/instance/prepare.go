@@ -25,6 +25,9 @@ const cloneRetry = 200 * time.Millisecond
 
 // prepare makes the data directory one that this instance can be started on.
 func (m *Manager) prepare(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
+	if err := volume.Sweep(m.options.Paths.Data); err != nil {
+		return err
+	}
 	data, err := m.look()
 	if err != nil {
 		return err
@@ -42,9 +45,15 @@ func (m *Manager) prepare(ctx context.Context, cluster *dbv1alpha1.PostgresClust
 	if err := m.recognize(cluster, data); err != nil {
 		return err
 	}
-	if !m.isTarget(cluster) && !data.Standby {
-		// A former primary is never a second one (promise 5).
-		return volume.MakeStandby(data.Path)
+	if m.isTarget(cluster) {
+		if volume.Rewinding(data.Path) {
+			return blocked(protocol.ProblemDataMissing, "the data was being rewound and is not whole, and this instance is to be the primary: make another one the primary")
+		}
+		return nil
+	}
+	// A former primary is never a second one (promise 5).
+	if !data.Standby || m.cannotFollow != nil || volume.Rewinding(data.Path) {
+		return m.rejoin(ctx, cluster, data)
 	}
 	return nil
 }
@@ -191,29 +200,24 @@ func (m *Manager) setUpSQL(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 
 // clone copies the primary, as soon as there is one that has a slot for us.
 func (m *Manager) clone(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
-	m.setState(protocol.StateWaitingForPrimary)
-	connInfo := ""
-	for {
-		// Before there is a primary its name leads nowhere, and DNS remembers that.
-		if primary := cluster.Status.CurrentPrimary; primary != "" {
-			connInfo = config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
-			if primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
-				break
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(cloneRetry):
-		}
-		if cluster = m.watcher.Get(); m.isTarget(cluster) {
-			return errors.New("this instance is to be the primary now")
-		}
-	}
-	m.setState(protocol.StateCloning)
-	temporary, err := volume.Begin(m.options.Paths.Data)
+	temporary, err := m.copyPrimary(ctx, cluster, protocol.StateCloning)
 	if err != nil {
 		return err
+	}
+	return volume.Complete(temporary, volume.Marker{ClusterUID: string(cluster.UID)})
+}
+
+// copyPrimary copies the primary into a directory beside the data, which is a
+// replica's and still to be completed.
+func (m *Manager) copyPrimary(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, state protocol.State) (string, error) {
+	connInfo, err := m.awaitSlot(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	m.setState(state)
+	temporary, err := volume.Begin(m.options.Paths.Data)
+	if err != nil {
+		return "", err
 	}
 	tail, err := m.run(ctx, "pg_basebackup", "--pgdata="+temporary, "--dbname="+connInfo, "--wal-method=stream",
 		"--slot="+naming.Slot(m.options.Instance), "--checkpoint=fast", "--no-sync", "--no-password", "--verbose")
@@ -221,13 +225,44 @@ func (m *Manager) clone(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 		m.update(func(r *protocol.Report) {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemCloneFailed, Message: "pg_basebackup: " + orError(tail, err)}
 		})
-		return fmt.Errorf("clone the primary: %s", orError(tail, err))
-	}
-	if err := volume.MakeStandby(temporary); err != nil {
-		return err
+		return "", fmt.Errorf("clone the primary: %s", orError(tail, err))
 	}
 	m.update(func(r *protocol.Report) { r.Problem = nil })
-	return volume.Complete(temporary, volume.Marker{ClusterUID: string(cluster.UID)})
+	return temporary, volume.MakeStandby(temporary)
+}
+
+// awaitSlot waits until the primary has a slot for this instance, and returns how
+// to connect to it.
+func (m *Manager) awaitSlot(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (string, error) {
+	m.setState(protocol.StateWaitingForPrimary)
+	for {
+		// Before there is a primary its name leads nowhere, and DNS remembers that.
+		if primary := cluster.Status.CurrentPrimary; primary != "" {
+			connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
+			if primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
+				return connInfo, nil
+			}
+		}
+		var err error
+		if cluster, err = m.pauseAsReplica(ctx, cloneRetry); err != nil {
+			return "", err
+		}
+	}
+}
+
+// pauseAsReplica waits for a moment; it is an error if this instance is to be the
+// primary afterwards, or is fenced.
+func (m *Manager) pauseAsReplica(ctx context.Context, pause time.Duration) (*dbv1alpha1.PostgresCluster, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(pause):
+	}
+	cluster := m.watcher.Get()
+	if m.isTarget(cluster) || m.isFenced(cluster) {
+		return nil, errors.New("the part of this instance has changed")
+	}
+	return cluster, nil
 }
 
 func primaryHasSlot(ctx context.Context, connInfo, slot string) bool {

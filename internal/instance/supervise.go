@@ -31,6 +31,9 @@ const (
 	upkeepEvery = 10 * time.Second
 	// diskReserve is what PostgreSQL needs to go on: two segments of WAL, in bytes.
 	diskReserve = 32 << 20
+	// followPatience is how long a replica may be without its stream before the primary
+	// is asked whether it can ever follow, and between two such questions.
+	followPatience = 10 * time.Second
 	// connectRetry is the pause while a private server starts.
 	connectRetry = 20 * time.Millisecond
 )
@@ -46,6 +49,8 @@ type supervision struct {
 	generation int64 // of the cluster whose configuration is in force
 	promoted   bool  // it does not have to be promoted any more
 	refused    int64 // the number of the change of the primary that was refused
+	// streamed is when the replica last streamed, or was asked about, or started.
+	streamed time.Time
 	// synchronous is the rule as the last look found it.
 	synchronous string
 }
@@ -54,7 +59,7 @@ type supervision struct {
 // password in line, renews the Lease, and returns when the server has ended. If
 // the context ends, it stops the server.
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
-	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation}
+	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
 	defer s.disconnect()
 	timer := time.NewTimer(lookStarting)
 	defer timer.Stop()
@@ -76,7 +81,12 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 			return s.stop(ctx)
 		}
 		s.renew(ctx, cluster)
-		timer.Reset(s.turn(ctx, cluster))
+		pause := s.turn(ctx, cluster)
+		if m.cannotFollow != nil {
+			m.log.Info("stopping: the data cannot follow the primary", "reason", m.cannotFollow.Message)
+			return s.stop(ctx)
+		}
+		timer.Reset(pause)
 	}
 }
 
@@ -92,6 +102,12 @@ func (s *supervision) turn(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 			return handoverLook
 		}
 		s.look(ctx)
+	}
+	if s.report.Streaming || s.writable || s.cut != 0 {
+		s.streamed = time.Now()
+	} else if time.Since(s.streamed) > followPatience {
+		s.streamed = time.Now()
+		s.cannotFollow = s.canFollow(ctx, cluster)
 	}
 	if time.Since(s.lastUpkeep) > upkeepEvery {
 		s.upkeep(ctx, cluster)
@@ -112,7 +128,9 @@ func (s *supervision) stop(ctx context.Context) error {
 		}
 	}
 	// Heard by the operator, this ends new connections through the Service.
-	s.update(func(r *protocol.Report) { r.State, r.Role, r.Streaming = protocol.StateStopping, protocol.RoleNone, false })
+	s.update(func(r *protocol.Report) {
+		r.State, r.Role, r.Streaming = protocol.StateStopping, protocol.RoleNone, false
+	})
 	s.disconnect()
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)

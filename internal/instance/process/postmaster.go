@@ -32,9 +32,8 @@ type Postmaster struct {
 // a postmaster.pid that is there is left over, and its number may be some other
 // process's by now, which PostgreSQL would take for a server. It is removed.
 func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments []string, log io.WriteCloser, inherit ...*os.File) (*Postmaster, error) {
-	s.killOrphans()
-	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("remove the pid file of an earlier server: %w", err), log.Close())
+	if err := s.Clear(data); err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
 	command := exec.Command(binaries.Path("postgres"), append([]string{"-D", data}, arguments...)...)
 	command.Stdout, command.Stderr = log, log
@@ -55,6 +54,16 @@ func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments [
 		close(postmaster.done)
 	}()
 	return postmaster, nil
+}
+
+// Clear ends what an earlier server left: processes, and its pid file. The caller
+// holds the lock of the volume.
+func (s *Supervisor) Clear(data string) error {
+	s.killOrphans()
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the pid file of an earlier server: %w", err)
+	}
+	return nil
 }
 
 // Done is closed when the server has ended.

@@ -105,12 +105,8 @@ func Begin(path string) (string, error) {
 // name. A crash at any point leaves either an unfinished directory or a complete
 // one.
 func Complete(temporary string, marker Marker) error {
-	raw, err := json.Marshal(marker)
-	if err != nil {
-		return fmt.Errorf("write the marker: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(temporary, markerFile), raw, 0o600); err != nil {
-		return fmt.Errorf("write the marker: %w", err)
+	if err := writeMarker(temporary, marker); err != nil {
+		return err
 	}
 	parent := filepath.Dir(temporary)
 	if err := syncFileSystem(parent); err != nil {
@@ -125,6 +121,17 @@ func Complete(temporary string, marker Marker) error {
 		return fmt.Errorf("name the new data directory: %w", err)
 	}
 	return syncFileSystem(parent)
+}
+
+func writeMarker(directory string, marker Marker) error {
+	raw, err := json.Marshal(marker)
+	if err != nil {
+		return fmt.Errorf("write the marker: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, markerFile), raw, 0o600); err != nil {
+		return fmt.Errorf("write the marker: %w", err)
+	}
+	return nil
 }
 
 // MakeStandby makes a data directory start as a replica.
