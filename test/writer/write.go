@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	createTable = `create table if not exists writes (
+	// Each writer begins with a table of its own: numbers begin at 1 again.
+	createTable = `drop table if exists writes; create table writes (
 	mode text, number bigint, timeline bigint not null, server inet, recovery boolean not null,
 	at timestamptz not null default clock_timestamp(), primary key (mode, number))`
 	// The name of a WAL file begins with the timeline on which the server writes.
@@ -101,7 +102,7 @@ func prepare(ctx context.Context, o options, c *pgx.ConnConfig) error {
 				return err
 			}
 			defer connection.Close(limited)
-			_, err = connection.Exec(limited, createTable)
+			_, err = connection.PgConn().Exec(limited, createTable).ReadAll() // two statements
 			return err
 		}()
 		if err == nil {
