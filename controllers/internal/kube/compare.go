@@ -63,7 +63,7 @@ func holds(live, wanted any) bool {
 			return len(want) == 0 && live == nil
 		}
 		for key, value := range want {
-			if !holds(have[key], value) {
+			if !holds(have[key], value) || (isSelector(key) && !holds(value, have[key])) {
 				return false
 			}
 		}
@@ -74,6 +74,16 @@ func holds(live, wanted any) bool {
 	default:
 		return equalScalars(live, wanted)
 	}
+}
+
+// isSelector names the fields in which a label that somebody adds changes the
+// meaning of the whole: a Service that asks for one label more selects no pod.
+func isSelector(key string) bool {
+	switch key {
+	case "selector", "podSelector", "namespaceSelector":
+		return true
+	}
+	return false
 }
 
 // holdsList compares lists whose items have a name (or, for owner references, a

@@ -35,6 +35,7 @@ func TestHoldsSeesWhatOthersChange(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
 		"a selector that is changed": func(s *corev1.Service) { s.Spec.Selector["role"] = "replica" },
 		"a selector that is dropped": func(s *corev1.Service) { delete(s.Spec.Selector, "role") },
+		"a selector with one more":   func(s *corev1.Service) { s.Spec.Selector["added"] = "by others" },
 		"a port":                     func(s *corev1.Service) { s.Spec.Ports[0].Port = 1 },
 		"a port that is dropped":     func(s *corev1.Service) { s.Spec.Ports = nil },
 		"the owner":                  func(s *corev1.Service) { s.OwnerReferences = nil },
