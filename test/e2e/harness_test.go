@@ -34,11 +34,26 @@ type environment struct {
 	namespace string
 }
 
-// begin makes the namespace of a test and removes it at the end.
+// begin makes the namespace of a test and removes it at the end. The test runs
+// beside others.
 func begin(t *testing.T) *environment {
 	t.Helper()
 	t.Parallel()
 	places <- struct{}{}
+	t.Cleanup(func() { <-places })
+	return makeNamespace(t)
+}
+
+// beginAlone is begin for a test that harms what others need: nodes, the operator or
+// the control plane. The testing package runs such tests one after the other, before
+// those that run beside others go on.
+func beginAlone(t *testing.T) *environment {
+	t.Helper()
+	return makeNamespace(t)
+}
+
+func makeNamespace(t *testing.T) *environment {
+	t.Helper()
 	name := strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '/' || r == '_' || r == '.' {
 			return '-'
@@ -53,7 +68,6 @@ func begin(t *testing.T) *environment {
 	e.kubectl("create", "namespace", e.namespace)
 	e.kubectl("label", "namespace", e.namespace, "pod-security.kubernetes.io/enforce=restricted")
 	t.Cleanup(func() {
-		defer func() { <-places }()
 		if t.Failed() {
 			e.dump()
 		}

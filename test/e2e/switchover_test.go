@@ -26,10 +26,7 @@ func TestSwitchover(t *testing.T) {
 	e := begin(t)
 	e.apply(cluster("db", 3, "15.20"))
 	e.ready("db")
-	client := e.client("db")
-	e.sql("db-primary-0", "app", "create table acknowledged (i int primary key); grant all on acknowledged to app")
-	e.startWriter(client, "db")
-	e.writesGoOn(client)
+	w := e.writes("db")
 
 	e.switchTo("db", "db-replica-7")
 	e.eventually("it is refused", func() bool {
@@ -46,7 +43,7 @@ func TestSwitchover(t *testing.T) {
 		e.ready("db")
 		e.switchTo("db", step.asked)
 		e.eventually(step.becomes+" is the primary", func() bool { return e.status("db", "currentPrimary") == step.becomes })
-		e.writesGoOn(client)
+		w.goesOn()
 	}
 	e.ready("db")
 	assert.Equal(t, "Promoted", e.status("db", "lastPrimaryChange.result"))
@@ -54,7 +51,7 @@ func TestSwitchover(t *testing.T) {
 	for _, replica := range []string{"db-replica-1", "db-replica-2"} {
 		e.streams("db", replica)
 	}
-	e.stopWriter(client, "db-primary-0")
+	w.nothingLost()
 }
 
 // TestFence: PostgreSQL stops on a fenced instance, the pod stays, nobody takes the
