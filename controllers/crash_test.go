@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/naming"
 )
 
 // dieAfter cuts an operator off when its k-th write since arm was called has been
@@ -57,7 +60,7 @@ var crashStories = []struct {
 	{"scale down", 2, func(t *testing.T, w *world) { require.NoError(t, w.change(t, `{"spec":{"replicas":1}}`)) },
 		func(t *testing.T, w *world) {
 			w.awaitReady(t)
-			eventually(t, "the end of the replica", func() string { return fmt.Sprint(w.names(t)) }, func() bool { return !contains(w.names(t), "db-replica-1") })
+			eventually(t, "the end of the replica", func() string { return fmt.Sprint(w.names(t)) }, func() bool { return !strings.Contains(fmt.Sprint(w.names(t)), "db-replica-1") })
 		}},
 	{"failover", 3, func(t *testing.T, w *world) {
 		pod := &corev1.Pod{}
@@ -71,17 +74,19 @@ var crashStories = []struct {
 		w.awaitReady(t)
 		assert.Equal(t, int64(1), w.cluster(t).Status.LastPrimaryChange.Number, "one incident, one change")
 	}},
+	{"switchover", 2, func(t *testing.T, w *world) {
+		require.NoError(t, w.change(t, `{"metadata":{"annotations":{"db.my-domain.com/switchover":"db-replica-1"}}}`))
+	}, func(t *testing.T, w *world) {
+		eventually(t, "the primary elsewhere", func() string { return w.story(t) }, func() bool {
+			status := w.cluster(t).Status
+			return status.PrimaryChange == nil && status.CurrentPrimary == "db-replica-1"
+		})
+		w.awaitReady(t)
+		assert.Equal(t, int64(1), w.cluster(t).Status.LastPrimaryChange.Number, "one request, one change")
+		assert.Empty(t, w.cluster(t).Annotations, "the request has been dealt with")
+	}},
 	{"delete", 2, func(t *testing.T, w *world) { require.NoError(t, api.Delete(t.Context(), w.cluster(t))) },
 		func(t *testing.T, w *world) { w.awaitGone(t) }},
-}
-
-func contains(names []string, part string) bool {
-	for _, name := range names {
-		if len(name) >= len(part) && (name[len(name)-len(part):] == part || name[len(name)-len(part)-0:] == part+"-data") {
-			return true
-		}
-	}
-	return false
 }
 
 // TestTheOperatorMayDieAfterAnyWrite kills the operator after its k-th write, for
@@ -167,6 +172,47 @@ func TestEachRequestMayFailOnce(t *testing.T) {
 			w.awaitGone(t)
 		})
 	}
+}
+
+// TestAnOutageOfTheAPIServerChangesNothing: what cannot be read has not gone.
+func TestAnOutageOfTheAPIServerChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var outage atomic.Bool
+	startOperator(t, w, func(o *wire) {
+		o.before = func(call) (*http.Response, error) {
+			if outage.Load() {
+				return refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError), nil
+			}
+			return nil, nil
+		}
+	})
+	w.create(t, 2)
+	w.awaitReady(t)
+	pods := func() map[string]string {
+		var list corev1.PodList
+		require.NoError(t, api.List(t.Context(), &list, client.InNamespace(w.namespace)))
+		uids := map[string]string{}
+		for _, pod := range list.Items {
+			uids[pod.Name] = string(pod.UID) + pod.Labels[naming.LabelRole]
+		}
+		return uids
+	}
+	secret := &corev1.Secret{}
+	require.NoError(t, api.Get(t.Context(), w.key("db-app"), secret))
+	before, password := pods(), string(secret.Data[naming.KeyPassword])
+	outage.Store(true)
+	for range 10 {
+		require.NoError(t, w.change(t, `{"metadata":{"annotations":{"example.test/touched":"`+time.Now().String()+`"}}}`))
+		pause(500 * time.Millisecond)
+		assert.Equal(t, dbv1alpha1.PhaseReady, w.cluster(t).Status.Phase)
+	}
+	require.NoError(t, w.change(t, `{"spec":{"postgresql":{"parameters":{"work_mem":"8MB"}}}}`))
+	outage.Store(false)
+	w.awaitReady(t)
+	assert.Equal(t, before, pods(), "no pod was restarted or given another role")
+	require.NoError(t, api.Get(t.Context(), w.key("db-app"), secret))
+	assert.Equal(t, password, string(secret.Data[naming.KeyPassword]))
 }
 
 // TestAnAnswerThatIsLostDoesNoHarm: each kind of write is carried out, and its
