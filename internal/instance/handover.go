@@ -41,27 +41,41 @@ func (s *supervision) promote(ctx context.Context, cluster *dbv1alpha1.PostgresC
 		return
 	}
 	s.setState(protocol.StatePromoting)
-	held, err := s.lease.Acquire(ctx)
-	if !held {
-		if err != nil {
-			s.log.Warn("the Lease cannot be taken yet", "error", err)
+	if !s.writable {
+		if !s.mayTakeLease(ctx, cluster) {
+			return
 		}
-		return
-	}
-	if lacking := s.lacking(ctx, cluster); lacking != "" {
-		s.refuse(ctx, cluster, lacking)
-		return
+		if lacking := s.lacking(ctx, cluster); lacking != "" {
+			s.refuse(ctx, cluster, lacking)
+			return
+		}
+		s.log.Info("promoting", "change", cluster.Status.PrimaryChange)
+		s.writable = true // from here on it may accept writes at any moment
+		s.startGuard(ctx)
 	}
 	promoting, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	s.log.Info("promoting", "change", cluster.Status.PrimaryChange)
-	s.writable = true // from here on it may accept writes at any moment
 	if err := sql.Promote(promoting, s.connection); err != nil {
 		s.log.Error("the promotion is not done yet", "error", err)
 		return
 	}
 	s.promoted, s.lastUpkeep = true, time.Time{}
 	go s.checkpoint(ctx)
+}
+
+// mayTakeLease tries once to take the Lease.
+func (m *Manager) mayTakeLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) bool {
+	if !m.beginToLead() {
+		return false // its word to the former primary is not over
+	}
+	held, err := m.lease.Acquire(ctx, cluster.Spec.Failover.LeaseDuration())
+	if !held {
+		m.endToLead()
+	}
+	if err != nil {
+		m.log.Warn("the Lease cannot be taken yet", "error", err)
+	}
+	return held
 }
 
 // lacking says what this replica lacks of what the former primary had written
@@ -97,6 +111,7 @@ func (s *supervision) refuse(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 	if err := s.lease.Release(ctx, s.lease.FinalLSN()); err != nil {
 		s.log.Warn("the Lease ends by itself", "error", err)
 	}
+	s.endToLead()
 	s.update(func(r *protocol.Report) {
 		r.State = protocol.StateRunning
 		r.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: lacking}

@@ -12,7 +12,6 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/internal/instance/config"
-	"github.com/my-org/postgres-operator/internal/instance/lease"
 	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
 	"github.com/my-org/postgres-operator/internal/naming"
@@ -22,6 +21,9 @@ import (
 
 // stopTime bounds a fast shutdown; the pod's grace period is longer.
 const stopTime = 270 * time.Second
+
+// leaseRetry is the pause between two tries to take the Lease.
+const leaseRetry = 500 * time.Millisecond
 
 // live is one life of the server: it waits for the assignment, prepares the data
 // directory, starts PostgreSQL and stays with it until it ends.
@@ -47,11 +49,6 @@ func (m *Manager) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !data.Standby {
-		if err := m.awaitLease(ctx, cluster); err != nil {
-			return err
-		}
-	}
 	if err := m.tidy(); err != nil {
 		return err
 	}
@@ -62,6 +59,12 @@ func (m *Manager) live(ctx context.Context) error {
 	if len(refused) > 0 {
 		// The first upkeep writes them all the same, and reports PostgreSQL's words.
 		m.log.Error("PostgreSQL would not start with parameters of the spec, and starts without them", "parameters", refused)
+	}
+	// Last of all: the Lease is not kept before there is a server.
+	if !data.Standby {
+		if err := m.awaitLease(ctx, cluster); err != nil {
+			return err
+		}
 	}
 	m.setState(protocol.StateRecovering)
 	arguments := []string{"-c", "config_file=" + filepath.Join(m.options.Paths.Configuration, config.FileServer)}
@@ -147,26 +150,20 @@ func (m *Manager) look() (volume.Data, error) {
 // awaitLease waits for the right to open for writes. A cluster of one has no
 // Lease: nobody else could be the primary.
 func (m *Manager) awaitLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
-	if cluster.Spec.Replicas < 2 {
+	if cluster.Spec.Replicas < 2 && len(cluster.Status.InstanceNames) < 2 {
 		return nil
 	}
-	for {
-		held, err := m.lease.Acquire(ctx)
-		if held {
-			return nil
-		}
-		if err != nil {
-			m.log.Warn("the Lease cannot be taken yet", "error", err)
-		}
+	for !m.mayTakeLease(ctx, cluster) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lease.RenewEvery / 6): // half a second: a Lease that is released is taken at once
+		case <-time.After(leaseRetry): // a Lease that is released is taken at once
 		}
 		if now := m.watcher.Get(); !m.mayLead(now) {
 			return fmt.Errorf("this instance is not to be the primary now; target is %s", now.Status.TargetPrimary)
 		}
 	}
+	return nil
 }
 
 // writeConfiguration renders the configuration and tells whether it differs from

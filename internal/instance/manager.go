@@ -55,6 +55,12 @@ type Manager struct {
 	report        protocol.Report
 	beat          time.Time // of the loop; zero while it waits for something long
 	lastStreaming time.Time
+	// leading: this instance goes for the Lease, or has it.
+	leading bool
+	// stillUntil is how long it must not, since it gave its word to another.
+	stillUntil time.Time
+	// isolated: the right to be written to was lost, and PostgreSQL killed.
+	isolated bool
 	// cannotFollow is why the data has to be rebuilt, once that is known.
 	cannotFollow *protocol.Rejoin
 	// rejoinFailures in a row.
@@ -162,7 +168,11 @@ func (m *Manager) explain(err error, pause time.Duration) {
 	m.log.Error("PostgreSQL does not run; trying again", "error", err)
 	m.update(func(r *protocol.Report) {
 		r.State, r.Role, r.Streaming = protocol.StateStarting, protocol.RoleNone, false
-		if strings.Contains(err.Error(), "No space left on device") {
+		if m.isolated {
+			m.isolated = false
+			r.Problem = &protocol.Problem{Reason: protocol.ProblemIsolated,
+				Message: "the Lease could not be renewed in time, and PostgreSQL was stopped: look at the way from the node to the API server"}
+		} else if strings.Contains(err.Error(), "No space left on device") {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: err.Error() + ": raise spec.storage.size"}
 		} else if pause > retryFirst { // the first ones are made good at once
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemCrashing, Message: err.Error()}
@@ -192,7 +202,7 @@ func (m *Manager) serve(ctx context.Context) error {
 	if err := server.Serve(ctx, m.log, m.options.MetricsAddress, server.MetricsHandler(m.hub), nil); err != nil {
 		return err
 	}
-	return server.Serve(ctx, m.log, m.options.ControlAddress, server.ControlHandler(m.hub), m.certificates.TLS())
+	return server.Serve(ctx, m.log, m.options.ControlAddress, server.ControlHandler(m.hub, m), m.certificates.TLS())
 }
 
 // update changes the report and publishes it.

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
-	"github.com/my-org/postgres-operator/internal/instance/lease"
 	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
@@ -45,7 +44,6 @@ type supervision struct {
 	writable   bool // it was started with the right to be written to
 	connection *pgx.Conn
 	lastUpkeep time.Time
-	lastRenew  time.Time
 	generation int64 // of the cluster whose configuration is in force
 	promoted   bool  // it does not have to be promoted any more
 	refused    int64 // the number of the change of the primary that was refused
@@ -56,11 +54,15 @@ type supervision struct {
 }
 
 // supervise stays with a running server: it reports, reloads, keeps slots and
-// password in line, renews the Lease, and returns when the server has ended. If
+// password in line, and returns when the server has ended. If
 // the context ends, it stops the server.
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
 	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
 	defer s.disconnect()
+	defer m.endToLead()
+	if writable {
+		s.startGuard(ctx)
+	}
 	timer := time.NewTimer(lookStarting)
 	defer timer.Stop()
 	for {
@@ -80,7 +82,6 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 				"targetPrimary", cluster.Status.TargetPrimary, "change", cluster.Status.PrimaryChange)
 			return s.stop(ctx)
 		}
-		s.renew(ctx, cluster)
 		pause := s.turn(ctx, cluster)
 		if m.cannotFollow != nil {
 			m.log.Info("stopping: the data cannot follow the primary", "reason", m.cannotFollow.Message)
@@ -147,17 +148,6 @@ func (s *supervision) stop(ctx context.Context) error {
 		s.log.Warn("the Lease ends by itself", "error", err)
 	}
 	return nil
-}
-
-// renew keeps the Lease of a primary that has peers.
-func (s *supervision) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
-	if !s.writable || cluster.Spec.Replicas < 2 || time.Since(s.lastRenew) < lease.RenewEvery {
-		return
-	}
-	s.lastRenew = time.Now()
-	if held, err := s.lease.Acquire(ctx); !held {
-		s.log.Warn("the Lease was not renewed", "error", err)
-	}
 }
 
 // look asks the server how it is and reports it; false if it does not answer.

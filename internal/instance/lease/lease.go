@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,14 +15,8 @@ import (
 	"github.com/my-org/postgres-operator/internal/naming"
 )
 
-const (
-	// Duration of the right after the last renewal.
-	Duration = 10 * time.Second
-	// RenewEvery leaves room for two lost renewals.
-	RenewEvery = 3 * time.Second
-	// requestTime bounds one request.
-	requestTime = 2 * time.Second
-)
+// requestTime bounds one request.
+const requestTime = 2 * time.Second
 
 // Client is what this package needs of the API server: client-go's Leases of one
 // namespace.
@@ -29,29 +25,54 @@ type Client interface {
 	Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error)
 }
 
-// Lease is the Lease as one holder sees it.
+// Lease is the Lease as one holder sees it. Its methods may be called from
+// several goroutines.
 type Lease struct {
 	Client Client
 	Name   string
-	// Holder is unique to one life of one pod.
+	// Holder is the instance and the UID of its pod, with a slash between.
 	Holder string
 	Now    func() time.Time
 
-	held *coordinationv1.Lease
-	// final is where the WAL of the former holder ends, if it said so.
-	final string
+	requests sync.Mutex // one at a time
+	held     *coordinationv1.Lease
 	// seen and since say how another holder's Lease was first seen: its end is
 	// counted on this clock, from then, so that clocks need not agree.
 	seen  string
 	since time.Time
+
+	state   sync.Mutex
+	renewed time.Time // when the last successful request was begun; zero if not held
+	final   string    // where the WAL of the former holder ends, if it said so
 }
 
-// Acquire tries once to take or renew the Lease. It tells whether it is held
-// afterwards. Another's Lease is taken only after it was seen unchanged for as
-// long as it lasts.
-func (l *Lease) Acquire(ctx context.Context) (bool, error) {
+// Acquire tries once to take or renew the Lease for a duration. It tells whether it
+// is held afterwards; not held without an error means that somebody else holds it.
+//
+// Another's Lease is taken only after it was seen unchanged for as long as it
+// lasts; except another pod's of the same instance. The caller holds the lock of
+// the instance's volume, so no server of that other pod runs.
+func (l *Lease) Acquire(ctx context.Context, duration time.Duration) (bool, error) {
+	l.requests.Lock()
+	defer l.requests.Unlock()
+	return l.acquire(ctx, duration)
+}
+
+// Renew is Acquire for one that holds the Lease: what was given up meanwhile is not
+// taken again.
+func (l *Lease) Renew(ctx context.Context, duration time.Duration) (bool, error) {
+	l.requests.Lock()
+	defer l.requests.Unlock()
+	if _, held := l.Renewed(); !held {
+		return false, fmt.Errorf("renew Lease %s: it was given up", l.Name)
+	}
+	return l.acquire(ctx, duration)
+}
+
+func (l *Lease) acquire(ctx context.Context, duration time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
+	began := l.Now()
 	current := l.held
 	if current == nil {
 		var err error
@@ -62,17 +83,18 @@ func (l *Lease) Acquire(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	now := metav1.NewMicroTime(l.Now())
+	now := metav1.NewMicroTime(began)
 	updated := current.DeepCopy()
-	if ptr.Deref(updated.Spec.HolderIdentity, "") != l.Holder {
+	final, taken := "", ptr.Deref(updated.Spec.HolderIdentity, "") != l.Holder
+	if taken {
 		updated.Spec.HolderIdentity = ptr.To(l.Holder)
 		updated.Spec.AcquireTime = &now
 		updated.Spec.LeaseTransitions = ptr.To(ptr.Deref(updated.Spec.LeaseTransitions, 0) + 1)
-		l.final = updated.Annotations[naming.AnnotationFinalLSN]
+		final = updated.Annotations[naming.AnnotationFinalLSN]
 		delete(updated.Annotations, naming.AnnotationFinalLSN)
 	}
 	updated.Spec.RenewTime = &now
-	updated.Spec.LeaseDurationSeconds = ptr.To(int32(Duration / time.Second))
+	updated.Spec.LeaseDurationSeconds = ptr.To(int32(duration / time.Second))
 	saved, err := l.Client.Update(ctx, updated, metav1.UpdateOptions{})
 	if err != nil {
 		if apierrors.IsConflict(err) {
@@ -81,16 +103,52 @@ func (l *Lease) Acquire(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("renew Lease %s: %w", l.Name, err)
 	}
 	l.held = saved
+	l.state.Lock()
+	defer l.state.Unlock()
+	l.renewed = began
+	if taken {
+		l.final = final
+	}
 	return true, nil
+}
+
+// Renewed is when the request that last took or renewed the Lease was begun: its
+// duration counts from no earlier. False if it is not held.
+func (l *Lease) Renewed() (time.Time, bool) {
+	l.state.Lock()
+	defer l.state.Unlock()
+	return l.renewed, !l.renewed.IsZero()
 }
 
 // FinalLSN is where the WAL of the former holder ended, if it released the Lease
 // to this one and said so.
-func (l *Lease) FinalLSN() string { return l.final }
+func (l *Lease) FinalLSN() string {
+	l.state.Lock()
+	defer l.state.Unlock()
+	return l.final
+}
+
+// Reachable tells whether the API server answers, whatever it says.
+func (l *Lease) Reachable(ctx context.Context) bool {
+	_, err := l.Client.Get(ctx, l.Name, metav1.GetOptions{})
+	return err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+}
+
+// Forget gives up a right that could not be renewed, without a request.
+func (l *Lease) Forget() {
+	l.requests.Lock()
+	defer l.requests.Unlock()
+	l.held = nil
+	l.state.Lock()
+	defer l.state.Unlock()
+	l.renewed = time.Time{}
+}
 
 // Release gives the Lease up, so that a successor need not wait for its end, and
 // says where the WAL ends, if that is known. The caller has stopped PostgreSQL.
 func (l *Lease) Release(ctx context.Context, finalLSN string) error {
+	l.requests.Lock()
+	defer l.requests.Unlock()
 	if l.held == nil {
 		return nil
 	}
@@ -107,13 +165,16 @@ func (l *Lease) Release(ctx context.Context, finalLSN string) error {
 		return fmt.Errorf("release Lease %s: %w", l.Name, err)
 	}
 	l.held = nil
+	l.state.Lock()
+	defer l.state.Unlock()
+	l.renewed = time.Time{}
 	return nil
 }
 
 // free tells whether the Lease may be taken.
 func (l *Lease) free(current *coordinationv1.Lease) bool {
 	holder := ptr.Deref(current.Spec.HolderIdentity, "")
-	if holder == "" || holder == l.Holder {
+	if holder == "" || instanceOf(holder) == instanceOf(l.Holder) {
 		return true
 	}
 	version := current.ResourceVersion
@@ -121,6 +182,11 @@ func (l *Lease) free(current *coordinationv1.Lease) bool {
 		l.seen, l.since = version, l.Now()
 		return false
 	}
-	lasts := time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, int32(Duration/time.Second))) * time.Second
+	lasts := time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, 0)) * time.Second
 	return l.Now().Sub(l.since) > lasts
+}
+
+func instanceOf(holder string) string {
+	instance, _, _ := strings.Cut(holder, "/")
+	return instance
 }

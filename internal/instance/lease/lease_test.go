@@ -47,7 +47,7 @@ func contenders() (*server, *time.Time, *Lease, *Lease) {
 
 func acquire(t *testing.T, l *Lease) bool {
 	t.Helper()
-	held, err := l.Acquire(t.Context())
+	held, err := l.Acquire(t.Context(), 10*time.Second)
 	require.NoError(t, err)
 	return held
 }
@@ -69,14 +69,14 @@ func TestALeaseIsTakenOnlyAfterItWasSeenUnchangedForAsLongAsItLasts(t *testing.T
 	assert.True(t, acquire(t, a))
 	*now = now.Add(time.Hour) // whatever the clocks say
 	assert.False(t, acquire(t, b))
-	*now = now.Add(Duration - time.Second)
+	*now = now.Add(9 * time.Second)
 	assert.True(t, acquire(t, a))
 	*now = now.Add(2 * time.Second)
 	assert.False(t, acquire(t, b), "it was renewed meanwhile")
-	*now = now.Add(Duration + time.Second)
+	*now = now.Add(10*time.Second + time.Second)
 	assert.True(t, acquire(t, b))
 
-	held, err := a.Acquire(t.Context())
+	held, err := a.Acquire(t.Context(), 10*time.Second)
 	require.Error(t, err, "the former holder learns it from the conflict")
 	assert.False(t, held)
 	assert.False(t, acquire(t, a))
@@ -92,7 +92,36 @@ func TestTheSameLifeOfAPodHasItsLeaseBackAtOnce(t *testing.T) {
 func TestAnAPIServerThatIsAwayGivesNoRight(t *testing.T) {
 	s, _, a, _ := contenders()
 	s.err = errors.New("connection refused")
-	held, err := a.Acquire(t.Context())
+	held, err := a.Acquire(t.Context(), 10*time.Second)
 	assert.False(t, held)
 	assert.ErrorContains(t, err, "connection refused")
+}
+
+func TestAnotherPodOfTheSameInstanceNeedsNotWait(t *testing.T) {
+	s, now, a, b := contenders()
+	assert.True(t, acquire(t, a))
+	next := &Lease{Client: s, Holder: "a/2", Now: func() time.Time { return *now }}
+	assert.True(t, acquire(t, next), "it has the lock of the volume")
+	assert.False(t, acquire(t, b))
+}
+
+func TestWhatWasGivenUpIsNotRenewed(t *testing.T) {
+	s, _, a, b := contenders()
+	assert.True(t, acquire(t, a))
+	held, err := a.Renew(t.Context(), 10*time.Second)
+	require.NoError(t, err)
+	assert.True(t, held)
+	require.NoError(t, a.Release(t.Context(), "0/5000060"))
+	_, err = a.Renew(t.Context(), 10*time.Second)
+	require.Error(t, err)
+	assert.Empty(t, *s.lease.Spec.HolderIdentity)
+
+	assert.True(t, acquire(t, b))
+	assert.Equal(t, "0/5000060", b.FinalLSN())
+	assert.Empty(t, s.lease.Annotations, "it is about the former holder, and is used once")
+	assert.True(t, acquire(t, b))
+	assert.Equal(t, "0/5000060", b.FinalLSN(), "a renewal forgets nothing")
+	b.Forget()
+	_, held = b.Renewed()
+	assert.False(t, held)
 }

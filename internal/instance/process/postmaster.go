@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -69,6 +70,16 @@ func (s *Supervisor) Clear(data string) error {
 // Done is closed when the server has ended.
 func (p *Postmaster) Done() <-chan struct{} { return p.done }
 
+// Ended tells whether the server has ended.
+func (p *Postmaster) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Err is how it ended; valid after Done.
 func (p *Postmaster) Err() error { return p.err }
 
@@ -89,6 +100,19 @@ func (p *Postmaster) Accepting() bool {
 
 // Reload makes the server read its configuration again.
 func (p *Postmaster) Reload() error { return p.process.Signal(unix.SIGHUP) }
+
+// Kill ends every process of the server at once, as a crash of the machine would;
+// what was committed is on disk. It does not wait: Done tells.
+func (p *Postmaster) Kill() {
+	// The postmaster first, which would start them again.
+	backends, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid(), p.Pid()))
+	_ = p.process.Kill()
+	for _, word := range strings.Fields(string(backends)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
 
 // Stop ends the server: fast shutdown first, which writes a checkpoint, and
 // immediate shutdown when the context ends. It returns when the postmaster is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,10 +53,20 @@ func HealthHandler(health Health) http.Handler {
 	return mux
 }
 
-// ControlHandler serves reports.
-func ControlHandler(hub *protocol.Hub) http.Handler {
+// Confirmer answers a primary that cannot renew its Lease.
+type Confirmer interface {
+	Confirm(ctx context.Context, primary string) protocol.Confirmation
+}
+
+// ControlHandler serves reports, and the question of a primary that is cut off.
+func ControlHandler(hub *protocol.Hub, confirmer Confirmer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+protocol.PathStatus, hub)
+	mux.HandleFunc("POST "+protocol.PathConfirm, func(response http.ResponseWriter, request *http.Request) {
+		answer := confirmer.Confirm(request.Context(), request.URL.Query().Get("primary"))
+		response.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(response).Encode(answer) // the asker has gone: nobody to tell
+	})
 	return mux
 }
 

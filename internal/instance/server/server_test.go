@@ -52,7 +52,7 @@ func TestReportsAreForTheOperatorAndTheInstances(t *testing.T) {
 	var certificates Certificates
 	require.NoError(t, certificates.Load(directory))
 	hub := protocol.NewHub("life")
-	server := httptest.NewUnstartedServer(ControlHandler(hub))
+	server := httptest.NewUnstartedServer(ControlHandler(hub, nil))
 	server.TLS = certificates.TLS()
 	server.StartTLS()
 	defer server.Close()
