@@ -112,6 +112,9 @@ func TestAFormerPrimaryThatStoppedCleanlyFollowsAsItIs(t *testing.T) {
 	w := newWorld(t, primaryName, replicaName)
 	primary, replica := w.pair()
 	primary.sql("app", "insert into rows values (1)")
+	require.Eventually(t, func() bool {
+		return replica.sql("app", "select restart_lsn >= pg_last_wal_replay_lsn() - 1e6 from pg_replication_slots where slot_name = 'db_primary'") == "t"
+	}, time.Minute, 100*time.Millisecond, "a replica keeps the slots that it needs as a primary, and moves them on")
 	primary.end()
 	w.failOver(replica, 1)
 	primary.start()

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/config"
 	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
@@ -240,7 +241,7 @@ func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 		s.log.Error("the configuration could not be brought up to date", "error", err)
 		return
 	}
-	if s.report.Role != protocol.RolePrimary {
+	if s.connection == nil {
 		return
 	}
 	var wanted []string
@@ -253,8 +254,36 @@ func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 		s.log.Error("the replication slots could not be brought up to date", "error", err)
 		s.lastUpkeep = time.Time{} // replicas wait for them
 	}
+	if s.report.Role != protocol.RolePrimary {
+		s.advanceSlots(working, cluster, wanted)
+		return
+	}
 	if err := s.ensurePassword(working, cluster); err != nil {
 		s.log.Error("the application's password could not be brought up to date", "error", err)
+	}
+}
+
+// advanceSlots makes the slots of a replica keep the WAL that the other replicas
+// still need, no more: should it become the primary, they follow it from there. The
+// former primary's own keeps what the replica has replayed.
+func (s *supervision) advanceSlots(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, slots []string) {
+	primary := cluster.Status.CurrentPrimary
+	if primary == "" || primary == s.options.Instance || !s.report.Streaming {
+		return
+	}
+	kept, err := sql.PrimarySlots(ctx, config.InstanceConnInfo(s.configInput(cluster), primary, "postgres"))
+	if err != nil {
+		s.log.Warn("the primary's replication slots are not known", "error", err)
+		return
+	}
+	for _, slot := range slots {
+		position, known := kept[slot]
+		if !known && slot != naming.Slot(primary) {
+			continue // not cloned yet
+		}
+		if err := sql.AdvanceSlot(ctx, s.connection, slot, position); err != nil {
+			s.log.Warn("a replication slot keeps more WAL than it has to", "slot", slot, "error", err)
+		}
 	}
 }
 

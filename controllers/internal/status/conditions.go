@@ -79,7 +79,7 @@ func synchronous(in Input) metav1.Condition {
 			fmt.Sprintf("primary %s is loading what commits wait for", primary.Name))
 	case streaming >= number:
 		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionTrue, dbv1alpha1.ReasonSynchronous,
-			fmt.Sprintf("a commit is acknowledged when %d of %d replicas have it", number, len(recorded.Wanted.Standbys)))
+			fmt.Sprintf("a commit is acknowledged when %d replicas have it, of which %d stream", number, streaming))
 	case spec.DataDurability == dbv1alpha1.DurabilityPreferred:
 		return condition(dbv1alpha1.ConditionSynchronous, metav1.ConditionFalse, dbv1alpha1.ReasonTooFewReplicas,
 			fmt.Sprintf("a commit is acknowledged when %d replicas have it instead of %d: more have to stream", streaming, number))

@@ -188,3 +188,24 @@ func TestAWrongValueDoesNotKeepTheServerDown(t *testing.T) {
 	assert.Contains(t, string(text), "max_connections = '50'")
 	assert.Len(t, in.Cluster.Spec.PostgreSQL.Parameters, 6, "the input is not changed")
 }
+
+func TestLogicalSlotsAreCopiedToReplicasWherePostgreSQLCan(t *testing.T) {
+	for major, copied := range map[int]bool{16: false, 17: true, 18: true} {
+		in := Input{Cluster: &dbv1alpha1.PostgresCluster{}, Instance: "db-replica-1", Major: major}
+		in.Cluster.Name = "db"
+		assert.NotContains(t, Render(in)[FileServer], "sync_replication_slots", "nobody asks for logical decoding")
+		in.Cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"wal_level": "logical"}
+		assert.Equal(t, copied, strings.Contains(Render(in)[FileServer], "sync_replication_slots = 'on'\n"), "%d", major)
+	}
+}
+
+func TestWhatCommitsWaitFor(t *testing.T) {
+	in := Input{Cluster: &dbv1alpha1.PostgresCluster{}, Instance: "db-primary", Major: 15}
+	in.Cluster.Name = "db"
+	assert.Contains(t, Render(in)[FileServer], "synchronous_standby_names = ''\n")
+	in.Cluster.Status.Synchronous = &dbv1alpha1.SynchronousStatus{Wanted: dbv1alpha1.SynchronousRule{
+		Method: dbv1alpha1.SynchronousFirst, Number: 1, Standbys: []string{"db-replica-2", "db-primary", "db-replica-1"}}}
+	assert.Contains(t, Render(in)[FileServer], `synchronous_standby_names = 'FIRST 1 ("db-replica-2","db-replica-1")'`)
+	in.Cut = true
+	assert.Contains(t, Render(in)[FileServer], "primary_conninfo = ''\n")
+}

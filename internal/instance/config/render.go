@@ -115,6 +115,12 @@ func fixed(in Input) map[string]string {
 	}
 	if in.Major >= 17 {
 		values["allow_alter_system"] = "off"
+		// Logical slots that ask for it (failover => true) survive a change of the
+		// primary. PostgreSQL wants feedback of such a replica.
+		if in.Cluster.Spec.PostgreSQL.Parameters["wal_level"] == "logical" {
+			values["sync_replication_slots"] = "on"
+			values["hot_standby_feedback"] = "on"
+		}
 	}
 	if in.Cut {
 		values["primary_conninfo"] = ""

@@ -35,7 +35,7 @@ func SlotChanges(existing []Slot, wanted []string, ours func(string) bool) (crea
 	return create, drop
 }
 
-// EnsureSlots keeps a physical slot for each wanted name on a primary.
+// EnsureSlots keeps a physical slot for each wanted name.
 func EnsureSlots(ctx context.Context, connection *pgx.Conn, wanted []string, ours func(string) bool) error {
 	rows, err := connection.Query(ctx, `
 select slot_name::text, active, coalesce(wal_status = 'lost', false)
@@ -72,4 +72,43 @@ func HasSlot(ctx context.Context, connection *pgx.Conn, name string) (bool, erro
 		return false, fmt.Errorf("look for the replication slot %s: %w", name, err)
 	}
 	return found, nil
+}
+
+// PrimarySlots are the physical slots of the primary at the connection string, and
+// from where on each keeps WAL.
+func PrimarySlots(ctx context.Context, connInfo string) (map[string]string, error) {
+	connection, err := ConnectPrimary(ctx, connInfo)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
+	rows, err := connection.Query(ctx, `
+select slot_name::text, restart_lsn::text from pg_replication_slots
+where slot_type = 'physical' and restart_lsn is not null and not pg_is_in_recovery()`)
+	if err != nil {
+		return nil, fmt.Errorf("read the primary's replication slots: %w", err)
+	}
+	slots := map[string]string{}
+	var name, restart string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &restart}, func() error {
+		slots[name] = restart
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("read the primary's replication slots: %w", err)
+	}
+	return slots, nil
+}
+
+// AdvanceSlot makes a slot of a replica keep no more WAL than from a position on;
+// an empty one is what the replica has replayed. It never goes back.
+func AdvanceSlot(ctx context.Context, connection *pgx.Conn, name, position string) error {
+	const query = `
+select pg_replication_slot_advance(slot_name, upto)
+from (select slot_name, restart_lsn, least(coalesce(nullif($2, '')::pg_lsn, pg_last_wal_replay_lsn()), pg_last_wal_replay_lsn()) as upto
+      from pg_replication_slots where slot_name = $1::name and not active and wal_status is distinct from 'lost') slot
+where restart_lsn < upto`
+	if _, err := connection.Exec(ctx, query, name, position); err != nil {
+		return fmt.Errorf("advance the replication slot %s: %w", name, err)
+	}
+	return nil
 }
