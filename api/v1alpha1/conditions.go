@@ -67,8 +67,6 @@ const (
 	ReasonImageUnavailable = "ImageUnavailable"
 	// ReasonUnschedulable: a pod finds no node.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonVolumePending: a volume claim is not bound.
-	ReasonVolumePending = "VolumePending"
 	// ReasonCrashLooping: a container ends again and again.
 	ReasonCrashLooping = "CrashLooping"
 	// ReasonInstanceUnreachable: an instance does not answer.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -173,7 +174,8 @@ func (m *Manager) explain(err error, pause time.Duration) {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemIsolated,
 				Message: "the Lease could not be renewed in time, and PostgreSQL was stopped: look at the way from the node to the API server"}
 		} else if strings.Contains(err.Error(), "No space left on device") {
-			r.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: err.Error() + ": raise spec.storage.size"}
+			total, _, _ := volume.Space(filepath.Dir(m.options.Paths.Data))
+			r.Problem = m.diskFull(total, err.Error()+": no room is left on")
 		} else if pause > retryFirst { // the first ones are made good at once
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemCrashing, Message: err.Error()}
 		}

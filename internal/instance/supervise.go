@@ -182,7 +182,7 @@ func (s *supervision) look(ctx context.Context) bool {
 		if r.State != protocol.StateRunning {
 			r.Problem = nil
 		}
-		r.Problem = diskProblem(r.Problem, total, available)
+		r.Problem = s.diskProblem(r.Problem, total, available)
 		if r.State != protocol.StatePromoting || !seen.InRecovery {
 			r.State = protocol.StateRunning
 		}
@@ -207,14 +207,20 @@ func (s *supervision) look(ctx context.Context) bool {
 }
 
 // diskProblem adds a full disk to, or takes it from, what is wrong otherwise.
-func diskProblem(present *protocol.Problem, total, available int64) *protocol.Problem {
+func (m *Manager) diskProblem(present *protocol.Problem, total, available int64) *protocol.Problem {
 	switch {
 	case total > 0 && available < diskReserve:
-		return &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: "less than 32 MiB are left on the volume: raise spec.storage.size"}
+		return m.diskFull(total, fmt.Sprintf("%d of %d MiB are left on", available>>20, total>>20))
 	case present != nil && present.Reason == protocol.ProblemDiskFull:
 		return nil
 	}
 	return present
+}
+
+// diskFull names the volume, and a size that would do.
+func (m *Manager) diskFull(total int64, what string) *protocol.Problem {
+	return &protocol.Problem{Reason: protocol.ProblemDiskFull, Message: fmt.Sprintf(
+		"%s the volume of claim %s: raise spec.storage.size, for instance to %dMi", what, naming.DataClaim(m.options.Instance), 2*total>>20)}
 }
 
 func (s *supervision) notRunning() {
