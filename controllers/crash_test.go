@@ -174,6 +174,35 @@ func TestEachRequestMayFailOnce(t *testing.T) {
 	}
 }
 
+// TestAWriteThatFailsIsTriedAgain, though no event comes that would ask for it.
+func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var armed atomic.Bool
+	refuse := onceEach(func(call) (*http.Response, error) {
+		return refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError), nil
+	})
+	startOperator(t, w, func(o *wire) {
+		o.before = func(c call) (*http.Response, error) {
+			if !armed.Load() || !c.writes() || c.event() {
+				return nil, nil
+			}
+			return refuse(c)
+		}
+	})
+	w.create(t, 2)
+	w.awaitReady(t)
+	pause(time.Second) // what was begun is done
+	armed.Store(true)
+	service := &corev1.Service{}
+	require.NoError(t, api.Get(t.Context(), w.key("db-replicas"), service))
+	require.NoError(t, api.Delete(t.Context(), service))
+	eventually(t, "the Service anew", func() string { return w.story(t) }, func() bool {
+		return api.Get(t.Context(), w.key("db-replicas"), &corev1.Service{}) == nil
+	})
+	w.awaitReady(t)
+}
+
 // TestAnOutageOfTheAPIServerChangesNothing: what cannot be read has not gone.
 func TestAnOutageOfTheAPIServerChangesNothing(t *testing.T) {
 	t.Parallel()
