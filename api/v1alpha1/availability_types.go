@@ -155,12 +155,13 @@ type PrimaryChange struct {
 	// LeaseTransitions of the Lease when To was chosen: more of them mean that To may
 	// have led, whether or not anybody has seen it.
 	LeaseTransitions int32 `json:"leaseTransitions,omitempty"`
-	// Reason in one word, Message in a sentence: why.
-	Reason  string `json:"reason"`
+	// Reason says why, in one word.
+	Reason string `json:"reason"`
+	// Message says why, in a sentence.
 	Message string `json:"message,omitempty"`
-	// StartedAt is when the change was decided, CompletedAt when the new primary
-	// accepted writes or the change was given up.
-	StartedAt   metav1.Time  `json:"startedAt"`
+	// StartedAt is when the change was decided.
+	StartedAt metav1.Time `json:"startedAt"`
+	// CompletedAt is when the new primary accepted writes, or the change was given up.
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 	// Result, once it is done: Promoted, or Reverted to the former primary.
 	Result string `json:"result,omitempty"`

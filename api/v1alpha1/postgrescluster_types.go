@@ -169,6 +169,15 @@ type StorageSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.storage.storageClassName is fixed when the cluster is created: take the change back"
 	StorageClassName string `json:"storageClassName"`
+	// AccessMode of the volumes: ReadWriteOnce (default), or ReadWriteOncePod where
+	// the class's driver has it, so that Kubernetes too lets one pod at a time use a
+	// volume. The instance's own lock on the volume does so in any case. It is fixed
+	// when the cluster is created.
+	//
+	// +kubebuilder:default=ReadWriteOnce
+	// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.storage.accessMode is fixed when the cluster is created: take the change back"
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
 }
 
 // PostgreSQLSpec is the configuration of the server.

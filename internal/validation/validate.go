@@ -31,6 +31,8 @@ var checks = []struct {
 }{
 	{"name", checkName},
 	{"replicas", checkReplicas},
+	{"failover", checkFailover},
+	{"replication", checkReplication},
 	{"version", checkVersion},
 	{"storage", checkStorage},
 	{"parameters", checkParameters},

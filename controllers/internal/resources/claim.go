@@ -20,7 +20,11 @@ func DataClaim(cluster *dbv1alpha1.PostgresCluster, instance string, existing *c
 		size = resource.Quantity{} // validated before; a claim without a size is refused
 	}
 	class := cluster.Spec.Storage.StorageClassName
-	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	mode := cluster.Spec.Storage.AccessMode
+	if mode == "" {
+		mode = corev1.ReadWriteOnce // stored before there was a choice
+	}
+	modes := []corev1.PersistentVolumeAccessMode{mode}
 	if existing != nil {
 		modes = existing.Spec.AccessModes
 		if existing.Spec.StorageClassName != nil {
