@@ -15,6 +15,9 @@ const (
 	guardLook = 100 * time.Millisecond
 	// renewRetry is the pause after a renewal that failed.
 	renewRetry = time.Second
+	// outageEnds is how long a peer goes on to confirm after it has found the API
+	// server away: not everybody reaches it again in the same moment.
+	outageEnds = 30 * time.Second
 	// reachTime bounds the request with which a peer finds out whether it reaches
 	// the API server.
 	reachTime = time.Second
@@ -172,7 +175,10 @@ func (g *guard) end() {
 }
 
 // Confirm implements server.Confirmer: it answers a primary that cannot renew its
-// Lease. An instance that is to lead, or does, promises nothing.
+// Lease. What makes it safe is that this instance holds still; that the API server
+// is, or was a moment ago, away for this one too is what tells an outage from a
+// primary that alone is cut off. An instance that is to lead, or does, promises
+// nothing.
 func (m *Manager) Confirm(ctx context.Context, _ string) protocol.Confirmation {
 	answer := protocol.Confirmation{Instance: m.options.Instance, PodUID: m.options.PodUID}
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
@@ -180,7 +186,11 @@ func (m *Manager) Confirm(ctx context.Context, _ string) protocol.Confirmation {
 	answer.APIServerReachable = m.lease.Reachable(ctx)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if cluster := m.watcher.Get(); !answer.APIServerReachable && !m.leading && cluster != nil && !m.mayLead(cluster) {
+	if !answer.APIServerReachable {
+		m.lastOutage = time.Now()
+	}
+	outage := !m.lastOutage.IsZero() && time.Since(m.lastOutage) < outageEnds
+	if cluster := m.watcher.Get(); outage && !m.leading && cluster != nil && !m.mayLead(cluster) {
 		answer.Granted = true
 		m.stillUntil = time.Now().Add(protocol.GrantTime)
 	}

@@ -60,6 +60,9 @@ type Manager struct {
 	leading bool
 	// stillUntil is how long it must not, since it gave its word to another.
 	stillUntil time.Time
+	// lastOutage is when this instance, asked by a primary, last did not reach the API
+	// server.
+	lastOutage time.Time
 	// isolated: the right to be written to was lost, and PostgreSQL killed.
 	isolated bool
 	// cannotFollow is why the data has to be rebuilt, once that is known.

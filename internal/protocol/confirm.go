@@ -19,6 +19,7 @@ type Confirmation struct {
 	// APIServerReachable tells whether this peer reaches the API server right now,
 	// by a request made for this answer.
 	APIServerReachable bool `json:"apiServerReachable"`
-	// Granted: the peer holds still for GrantTime. Never with APIServerReachable.
+	// Granted: the peer holds still for GrantTime. It does so only in an outage of the
+	// API server, and for a moment after it.
 	Granted bool `json:"granted"`
 }

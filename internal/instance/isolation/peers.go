@@ -34,8 +34,9 @@ type Peers struct {
 	addresses map[string]string
 }
 
-// Confirm asks all of them at once whether they are cut off from the API server as
-// well. It is true only if each of them has answered so, and holds still.
+// Confirm asks all of them at once whether the API server is away for them as well.
+// It is true only if each of them holds still, which only those do for which it is,
+// or was a moment ago.
 func (p *Peers) Confirm(ctx context.Context, primary string, names []string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
@@ -102,7 +103,7 @@ func (p *Peers) ask(ctx context.Context, settings *tls.Config, primary, name, kn
 	switch {
 	case confirmation.Instance != name:
 		return address, fmt.Errorf("instance %q answers in its place", confirmation.Instance)
-	case confirmation.APIServerReachable:
+	case !confirmation.Granted && confirmation.APIServerReachable:
 		return address, fmt.Errorf("it reaches the API server")
 	case !confirmation.Granted:
 		return address, fmt.Errorf("it does not hold still")
