@@ -30,6 +30,9 @@ const (
 	// certificateCheck: certificates are renewed weeks before they end; a look a
 	// day finds the moment. Jitter comes from the clusters' different start times.
 	certificateCheck = 24 * time.Hour
+	// unknownLook is how often an instance is looked at of which nothing is known yet:
+	// after an outage of the API server the cache may be behind for a while.
+	unknownLook = 5 * time.Second
 	// retryStale is about as long as an event takes to reach the cache.
 	retryStale = 50 * time.Millisecond
 )
@@ -130,6 +133,9 @@ func nextLook(snapshot *state.Snapshot, decided plan.Plan, faults []status.Fault
 		}
 	}
 	for _, instance := range snapshot.Instances {
+		if instance.Pod != nil && !instance.Report.Known {
+			next = min(next, unknownLook)
+		}
 		if instance.Report.Error == "" {
 			continue
 		}

@@ -101,7 +101,7 @@ func prepare(ctx context.Context, o options, c *pgx.ConnConfig) error {
 			if err != nil {
 				return err
 			}
-			defer connection.Close(limited)
+			defer connection.Close(limited)                                   //nolint:errcheck // nothing is lost with it
 			_, err = connection.PgConn().Exec(limited, createTable).ReadAll() // two statements
 			return err
 		}()
@@ -229,7 +229,7 @@ func printRows(ctx context.Context, o options, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("connect to read the rows: %w", err)
 	}
-	defer connection.Close(context.WithoutCancel(ctx))
+	defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
 	rows, err := connection.Query(ctx, "select mode, number from writes order by mode, number")
 	if err != nil {
 		return fmt.Errorf("read the rows: %w", err)
