@@ -36,11 +36,12 @@ build: ## Build the program (operator and instance manager) into build/.
 
 .PHONY: generate
 generate: ## Write everything that is generated: deep copies, CRD, roles, API reference.
-	hack/tools/build.sh controller-gen
+	hack/tools/build.sh controller-gen crd-ref-docs
 	go generate ./api/...
 	$(BIN)/controller-gen object paths=./api/...
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
+	$(BIN)/crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference/config.yaml --templates-dir=hack/api-reference --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
 
 .PHONY: verify
 verify: lint ## Generate anew and lint; fail if that changes a file that is committed.

@@ -10,7 +10,7 @@ export KUBEBUILDER_ASSETS ?= $(TOOLS_BIN)
 
 .PHONY: tools
 tools: ## Build the pinned tools that development needs, once per version (the first time takes a while).
-	hack/tools/build.sh crane controller-gen kustomize etcd kubernetes containerd runc coredns external-provisioner external-resizer golangci-lint
+	hack/tools/build.sh crane controller-gen crd-ref-docs kustomize etcd kubernetes containerd runc coredns external-provisioner external-resizer golangci-lint
 
 # One tool alone: make tool-controller-gen.
 .PHONY: tool-%
