@@ -19,6 +19,7 @@ import (
 	"github.com/my-org/postgres-operator/internal/instance/lease"
 	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/server"
+	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
 	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/protocol"
@@ -204,7 +205,7 @@ func (m *Manager) serve(ctx context.Context) error {
 	if err := server.Serve(ctx, m.log, m.options.HealthAddress, server.HealthHandler(m), nil); err != nil {
 		return err
 	}
-	if err := server.Serve(ctx, m.log, m.options.MetricsAddress, server.MetricsHandler(m.hub), nil); err != nil {
+	if err := server.Serve(ctx, m.log, m.options.MetricsAddress, server.MetricsHandler(m.hub, &sql.Statistics{Socket: m.options.Paths.Socket}), nil); err != nil {
 		return err
 	}
 	return server.Serve(ctx, m.log, m.options.ControlAddress, server.ControlHandler(m.hub, m), m.certificates.TLS())

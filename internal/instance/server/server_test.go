@@ -82,21 +82,3 @@ func TestReportsAreForTheOperatorAndTheInstances(t *testing.T) {
 	anonymous.Certificates = nil
 	assert.Error(t, ask(anonymous))
 }
-
-func TestMetricsTellWhatTheReportTells(t *testing.T) {
-	hub := protocol.NewHub("life")
-	hub.Set(protocol.Report{State: protocol.StateRunning, Role: protocol.RolePrimary, Ready: true, Timeline: 3, WrittenLSN: "0/300",
-		ManagerVersion: "1", ServerVersion: "15.20",
-		Replicas: []protocol.ReplicaConnection{{Instance: "db-replica-1", FlushLSN: "0/200"}, {Instance: "db-replica-1", FlushLSN: "0/100"}}})
-	recorder := httptest.NewRecorder()
-	MetricsHandler(hub).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	require.Equal(t, http.StatusOK, recorder.Code)
-	for _, line := range []string{
-		"postgres_instance_up 1", "postgres_instance_primary 1", "postgres_instance_ready 1", "postgres_instance_timeline 3",
-		`postgres_instance_replica_lag_bytes{replica="db-replica-1"} 256`,
-		`postgres_instance_manager_info{manager_version="1",postgres_version="15.20"} 1`,
-	} {
-		assert.Contains(t, recorder.Body.String(), line+"\n")
-	}
-	assert.NotContains(t, recorder.Body.String(), "streaming", "a primary streams from nobody")
-}
