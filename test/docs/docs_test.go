@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/server"
 )
 
 const root = "../.."
@@ -113,10 +115,36 @@ func TestEveryMakeTargetExists(t *testing.T) {
 				assert.Regexp(t, `(?m)^  `+target+` `, targets, "%s names make %s", name, target)
 			}
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(text, -1) {
+		prose := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "")
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(prose, -1) {
 			if !strings.Contains(link[1], "://") {
 				assert.FileExists(t, filepath.Join(root, filepath.Dir(name), link[1]), name)
 			}
+		}
+	}
+}
+
+// TestEveryMetricIsDescribed, with its labels and its type, and nothing else is.
+func TestEveryMetricIsDescribed(t *testing.T) {
+	text := read(t, "docs/metrics.md")
+	described := regexp.MustCompile("(?m)^\\| `postgres_instance_[a-z_]+` \\|.*$").FindAllString(text, -1)
+	var expected []string
+	known := map[string]bool{}
+	for _, metric := range server.Metrics() {
+		kind, labels := "gauge", ""
+		if metric.Counter {
+			kind = "counter"
+		}
+		if len(metric.Labels) > 0 {
+			labels = "`" + strings.Join(metric.Labels, "`, `") + "`"
+		}
+		expected = append(expected, fmt.Sprintf("| `%s` | %s | %s | %s |", metric.Name, labels, kind, metric.Help))
+		known[metric.Name] = true
+	}
+	assert.ElementsMatch(t, expected, described)
+	for name, text := range documents(t) {
+		for _, metric := range regexp.MustCompile(`postgres_instance_[a-z_]+`).FindAllString(text, -1) {
+			assert.True(t, known[metric], "%s names the metric %s", name, metric)
 		}
 	}
 }
