@@ -74,11 +74,14 @@ func (w *world) allowRejoin(instance string) {
 // rejoins waits until a former primary streams and has what the new one has.
 func (w *world) rejoins(former, leader *testPod) {
 	w.t.Helper()
-	former.awaitReport("a stream", func(r protocol.Report) bool { return r.Streaming && r.Role == protocol.RoleReplica })
 	leader.sql("app", "insert into rows values (100)")
+	const rows = "select string_agg(n::text, ',' order by n) from rows"
 	require.Eventually(w.t, func() bool {
-		return former.sql("app", "select string_agg(n::text, ',' order by n) from rows") == leader.sql("app", "select string_agg(n::text, ',' order by n) from rows")
-	}, time.Minute, 50*time.Millisecond)
+		// It may come up, find that it cannot follow, and stop again.
+		has, running := former.trySQL("app", rows)
+		return running && has == leader.sql("app", rows)
+	}, 5*time.Minute, 100*time.Millisecond)
+	former.awaitReport("a stream", func(r protocol.Report) bool { return r.Streaming && r.Role == protocol.RoleReplica })
 }
 
 func TestAFormerPrimaryThatHasDivergedIsRewound(t *testing.T) {

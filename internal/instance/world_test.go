@@ -361,6 +361,13 @@ func (p *testPod) sql(database, statement string) string {
 		"psql", "-X", "-At", "-v", "ON_ERROR_STOP=1", "-h", p.path("socket"), "-U", "postgres", "-d", database, "-c", statement))
 }
 
+// trySQL is sql for a server that may not be there at the moment.
+func (p *testPod) trySQL(database, statement string) (string, bool) {
+	output, err := exec.Command("setpriv", fmt.Sprintf("--reuid=%d", testUser), "--regid=0", "--clear-groups",
+		"psql", "-X", "-At", "-v", "ON_ERROR_STOP=1", "-h", p.path("socket"), "-U", "postgres", "-d", database, "-c", statement).Output()
+	return strings.TrimSpace(string(output)), err == nil
+}
+
 // memory of process 1, in megabytes.
 func (p *testPod) memory() int {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.process1()))
