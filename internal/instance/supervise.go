@@ -34,6 +34,9 @@ const (
 	// followPatience is how long a replica may be without its stream before the primary
 	// is asked whether it can ever follow, and between two such questions.
 	followPatience = 10 * time.Second
+	// steadyLooks in a row have to find a replica streaming: one that lacks WAL seems to
+	// stream for a moment at each try.
+	steadyLooks = 5
 	// connectRetry is the pause while a private server starts.
 	connectRetry = 20 * time.Millisecond
 )
@@ -48,6 +51,7 @@ type supervision struct {
 	generation int64 // of the cluster whose configuration is in force
 	promoted   bool  // it does not have to be promoted any more
 	refused    int64 // the number of the change of the primary that was refused
+	steady     int   // looks in a row that found the replica streaming
 	// streamed is when the replica last streamed, or was asked about, or started.
 	streamed time.Time
 	// synchronous is the rule as the last look found it.
@@ -105,7 +109,10 @@ func (s *supervision) turn(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 		}
 		s.look(ctx)
 	}
-	if s.report.Streaming || s.writable || s.cut != 0 {
+	if s.steady++; !s.report.Streaming {
+		s.steady = 0
+	}
+	if s.steady >= steadyLooks || s.writable || s.cut != 0 {
 		s.streamed = time.Now()
 	} else if time.Since(s.streamed) > followPatience {
 		s.streamed = time.Now()
