@@ -20,8 +20,12 @@ import (
 	"github.com/my-org/postgres-operator/internal/protocol"
 )
 
-// cloneRetry is the pause between two looks for a primary to clone from.
-const cloneRetry = 200 * time.Millisecond
+const (
+	// cloneRetry is the pause between two looks for a primary to clone from.
+	cloneRetry = 200 * time.Millisecond
+	// askTime bounds a question to the primary, which may stand still.
+	askTime = 10 * time.Second
+)
 
 // prepare makes the data directory one that this instance can be started on.
 func (m *Manager) prepare(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) error {
@@ -210,7 +214,7 @@ func (m *Manager) clone(ctx context.Context, cluster *dbv1alpha1.PostgresCluster
 // copyPrimary copies the primary into a directory beside the data, which is a
 // replica's and still to be completed.
 func (m *Manager) copyPrimary(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, state protocol.State) (string, error) {
-	connInfo, err := m.awaitSlot(ctx, cluster)
+	primary, connInfo, err := m.awaitSlot(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
@@ -219,8 +223,13 @@ func (m *Manager) copyPrimary(ctx context.Context, cluster *dbv1alpha1.PostgresC
 	if err != nil {
 		return "", err
 	}
-	tail, err := m.run(ctx, "pg_basebackup", "--pgdata="+temporary, "--dbname="+connInfo, "--wal-method=stream",
+	following, end := m.whileFollowing(ctx, primary)
+	defer end()
+	tail, err := m.run(following, "pg_basebackup", "--pgdata="+temporary, "--dbname="+connInfo, "--wal-method=stream",
 		"--slot="+naming.Slot(m.options.Instance), "--checkpoint=fast", "--no-sync", "--no-password", "--verbose")
+	if err != nil && following.Err() != nil {
+		return "", fmt.Errorf("clone the primary: %w", context.Cause(following))
+	}
 	if err != nil {
 		m.update(func(r *protocol.Report) {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemCloneFailed, Message: "pg_basebackup: " + orError(tail, err)}
@@ -231,21 +240,20 @@ func (m *Manager) copyPrimary(ctx context.Context, cluster *dbv1alpha1.PostgresC
 	return temporary, volume.MakeStandby(temporary)
 }
 
-// awaitSlot waits until the primary has a slot for this instance, and returns how
-// to connect to it.
-func (m *Manager) awaitSlot(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (string, error) {
+// awaitSlot waits until the primary has a slot for this instance, and returns its
+// name and how to connect to it.
+func (m *Manager) awaitSlot(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (primary, connInfo string, err error) {
 	m.setState(protocol.StateWaitingForPrimary)
 	for {
 		// Before there is a primary its name leads nowhere, and DNS remembers that.
-		if primary := cluster.Status.CurrentPrimary; primary != "" {
+		if primary := cluster.Status.CurrentPrimary; primary != "" && primary == cluster.Status.TargetPrimary {
 			connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
 			if primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
-				return connInfo, nil
+				return primary, connInfo, nil
 			}
 		}
-		var err error
 		if cluster, err = m.pauseAsReplica(ctx, cloneRetry); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 }
@@ -255,7 +263,7 @@ func (m *Manager) awaitSlot(ctx context.Context, cluster *dbv1alpha1.PostgresClu
 func (m *Manager) pauseAsReplica(ctx context.Context, pause time.Duration) (*dbv1alpha1.PostgresCluster, error) {
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	case <-time.After(pause):
 	}
 	cluster := m.watcher.Get()
@@ -265,7 +273,34 @@ func (m *Manager) pauseAsReplica(ctx context.Context, pause time.Duration) (*dbv
 	return cluster, nil
 }
 
+// whileFollowing is a context that ends when another instance is, or is to be, the
+// primary, or this one is to be it or is fenced. What asks the primary for much
+// runs under it: a primary whose machine stands still keeps its connections, and
+// who waits for it would miss that there is a new one.
+func (m *Manager) whileFollowing(ctx context.Context, primary string) (context.Context, context.CancelFunc) {
+	following, cancel := context.WithCancelCause(ctx)
+	go func() {
+		ticker := time.NewTicker(cloneRetry)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-following.Done():
+				return
+			case <-ticker.C:
+			}
+			cluster := m.watcher.Get()
+			if cluster.Status.CurrentPrimary != primary || cluster.Status.TargetPrimary != primary || m.isFenced(cluster) {
+				cancel(errors.New("the primary has changed, or the part of this instance"))
+				return
+			}
+		}
+	}()
+	return following, func() { cancel(context.Canceled) }
+}
+
 func primaryHasSlot(ctx context.Context, connInfo, slot string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	connection, err := sql.ConnectPrimary(ctx, connInfo)
 	if err != nil {
 		return false
@@ -275,14 +310,20 @@ func primaryHasSlot(ctx context.Context, connInfo, slot string) bool {
 	return err == nil && found
 }
 
-// run runs one of PostgreSQL's programs and returns its last words.
+// run runs one of PostgreSQL's programs and returns its last words. Nothing of it
+// runs afterwards, even if the context ends.
 func (m *Manager) run(ctx context.Context, program string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, m.binaries.Path(program), arguments...)
 	output, tail := m.postgresLog.Program(program)
 	command.Stdout, command.Stderr = output, output
 	command.ExtraFiles = []*os.File{m.lock}
 	command.Env = append(os.Environ(), "PGPASSFILE=/dev/null", "LC_ALL=C")
+	// A child of a program that was killed holds the pipe of its output.
+	command.WaitDelay = time.Second
 	err := m.supervisor.Run(command)
+	if ctx.Err() != nil {
+		err = errors.Join(err, m.supervisor.Clear(m.options.Paths.Data))
+	}
 	return tail(), err
 }
 

@@ -38,10 +38,12 @@ const (
 // anew from what is found.
 func (m *Manager) rejoin(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, data volume.Data) error {
 	m.setState(protocol.StateWaitingForPrimary)
-	source, connInfo, err := m.awaitSource(ctx, cluster)
+	source, primary, err := m.awaitSource(ctx, cluster)
 	if err != nil {
 		return err
 	}
+	following, end := m.whileFollowing(ctx, primary)
+	defer end()
 	if source.SystemIdentifier != data.SystemIdentifier {
 		return blocked(protocol.ProblemForeignData, "the volume holds database %s, and the primary is database %s: it is left alone; empty the volume or use another",
 			data.SystemIdentifier, source.SystemIdentifier)
@@ -54,21 +56,24 @@ func (m *Manager) rejoin(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 		m.log.Info("this instance was the primary, and has nothing that the primary lacks; following it")
 		return volume.MakeStandby(data.Path)
 	}
-	if err := m.awaitPermission(ctx, need); err != nil {
+	if err := m.awaitPermission(following, need); err != nil {
+		m.cannotFollow = nil // the next primary may have what this one lacks
 		return err
 	}
 	if need.Method == protocol.RejoinRewind {
-		err := m.rewind(ctx, cluster, connInfo)
-		if err == nil || ctx.Err() != nil {
-			return m.rejoined(ctx, err)
+		err := m.rewind(following, cluster, primary)
+		if err == nil || following.Err() != nil {
+			return m.rejoined(following, err)
 		}
 		m.log.Error("pg_rewind failed; the data is copied anew", "error", err)
 		need.Message += "; pg_rewind: " + err.Error()
 	}
-	return m.rejoined(ctx, m.recopy(ctx, need))
+	return m.rejoined(following, m.recopy(following, need))
 }
 
-// rejoined counts what failed, tells it if it goes on, and pauses.
+// rejoined counts what failed, tells it if it goes on, and pauses. If the context
+// ends, the primary is another by now: nothing has failed, and nothing is waited
+// for.
 func (m *Manager) rejoined(ctx context.Context, err error) error {
 	if err == nil {
 		m.cannotFollow, m.rejoinFailures = nil, 0
@@ -76,7 +81,8 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return err
+		m.cannotFollow = nil // the next primary may have what this one lacks
+		return context.Cause(ctx)
 	}
 	m.rejoinFailures++
 	pause := min(rejoinPauseFirst<<min(m.rejoinFailures-1, 10), rejoinPauseMost)
@@ -89,6 +95,7 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 		}
 	})
 	if _, waitErr := m.pauseAsReplica(ctx, pause); waitErr != nil {
+		m.cannotFollow = nil
 		return waitErr
 	}
 	return err
@@ -97,21 +104,28 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 // awaitSource waits for a primary that can be followed: the one that the status
 // names, on the timeline on record or a later one, and past the first checkpoint
 // after its promotion, without which pg_rewind may not see that there was one.
-func (m *Manager) awaitSource(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (sql.Source, string, error) {
+func (m *Manager) awaitSource(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (source sql.Source, primary string, err error) {
 	for {
 		status := cluster.Status
-		if primary := status.CurrentPrimary; primary != "" && primary != m.options.Instance && primary == status.TargetPrimary && status.PrimaryChange == nil {
-			connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
-			source, err := sql.ObserveSource(ctx, connInfo, naming.Slot(m.options.Instance))
+		primary = status.CurrentPrimary
+		if primary != "" && primary != m.options.Instance && primary == status.TargetPrimary && status.PrimaryChange == nil {
+			source, err = m.askSource(ctx, cluster, askTime)
 			if err == nil && source.CheckpointTimeline == source.History.Timeline && int64(source.History.Timeline) >= status.Timeline {
-				return source, connInfo, nil
+				return source, primary, nil
 			}
 		}
-		var err error
 		if cluster, err = m.pauseAsReplica(ctx, sourceRetry); err != nil {
 			return sql.Source{}, "", err
 		}
 	}
+}
+
+// askSource asks the primary what a replica has to know of it.
+func (m *Manager) askSource(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, patience time.Duration) (sql.Source, error) {
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	connInfo := config.InstanceConnInfo(m.configInput(cluster), cluster.Status.CurrentPrimary, "postgres")
+	return sql.ObserveSource(asking, connInfo, naming.Slot(m.options.Instance))
 }
 
 // rejoinMethod is what has to be done; nil if the data can follow as it is.
@@ -134,8 +148,14 @@ func (m *Manager) rejoinMethod(ctx context.Context, source sql.Source, data volu
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoint of the control file: %w", err)
 	}
+	if uint32(timeline) == source.History.Timeline {
+		// It was promoted and lost before anybody heard of it; the next one to be
+		// promoted gave its timeline the same number. pg_rewind would find nothing to do.
+		return &protocol.Rejoin{Method: protocol.RejoinClone, Message: fmt.Sprintf(
+			"it was the primary on a timeline %d of its own, and another instance is it on the present one of that number", timeline)}, nil
+	}
 	// The last record of a server that was shut down cleanly begins at its checkpoint.
-	if values[controlState] == "shut down" && uint32(timeline) != source.History.Timeline && source.History.Contains(uint32(timeline), checkpoint+1) {
+	if values[controlState] == "shut down" && source.History.Contains(uint32(timeline), checkpoint+1) {
 		return nil, nil //nolint:nilnil // nothing has to be done
 	}
 	return &protocol.Rejoin{Method: protocol.RejoinRewind, Message: fmt.Sprintf(
@@ -161,8 +181,9 @@ func (m *Manager) awaitPermission(ctx context.Context, need *protocol.Rejoin) er
 
 // rewind takes back what the primary does not have. Promise 5: only data that was
 // recognised as this cluster's comes here.
-func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, connInfo string) error {
+func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, primary string) error {
 	path := m.options.Paths.Data
+	connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
 	if err := m.supervisor.Clear(path); err != nil {
 		return err
 	}
@@ -182,6 +203,9 @@ func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 	}
 	if tail, err := m.run(ctx, "pg_rewind", arguments...); err != nil {
 		return errors.New(orError(tail, err))
+	}
+	if !volume.Rewound(path) {
+		return errors.New("it found nothing to do, though this data is not the primary's")
 	}
 	if err := volume.MakeStandby(path); err != nil {
 		return err
@@ -231,31 +255,34 @@ func (s *supervision) canFollow(ctx context.Context, cluster *dbv1alpha1.Postgre
 	if status.PrimaryChange != nil || status.CurrentPrimary != status.TargetPrimary || status.CurrentPrimary == s.options.Instance {
 		return nil
 	}
-	asking, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	connInfo := config.InstanceConnInfo(s.configInput(cluster), status.CurrentPrimary, "postgres")
-	source, err := sql.ObserveSource(asking, connInfo, naming.Slot(s.options.Instance))
+	source, err := s.askSource(ctx, cluster, lookTime)
 	if err != nil || source.SystemIdentifier != status.SystemIdentifier {
 		return nil
 	}
-	report := s.report
-	replayed, err := postgres.ParseLSN(report.ReplayedLSN)
+	replayed, err := postgres.ParseLSN(s.report.ReplayedLSN)
 	if err != nil {
 		return nil
 	}
-	return followVerdict(source, report.Timeline, replayed)
+	asking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	requested, err := sql.Requested(asking, s.connection)
+	if err != nil {
+		return nil
+	}
+	return followVerdict(source, s.report.Timeline, replayed, requested)
 }
 
-// followVerdict tells what a replica at a position needs to follow a primary; nil
-// if it can follow.
-func followVerdict(source sql.Source, timeline uint32, replayed postgres.LSN) *protocol.Rejoin {
+// followVerdict tells what a replica needs to follow a primary; nil if it can
+// follow. Replayed is how far it has come, and requested from where on it wants WAL
+// of the primary: 0 as long as it has WAL of its own, however old that is.
+func followVerdict(source sql.Source, timeline uint32, replayed, requested postgres.LSN) *protocol.Rejoin {
 	switch {
 	case !source.History.Contains(timeline, replayed):
 		return &protocol.Rejoin{Method: protocol.RejoinRewind, Message: fmt.Sprintf(
 			"it is at %s on timeline %d, which is no part of the history of the primary on timeline %d", replayed, timeline, source.History.Timeline)}
-	case replayed < source.OldestWAL:
+	case requested != 0 && requested < source.OldestWAL:
 		return &protocol.Rejoin{Method: protocol.RejoinClone, Message: fmt.Sprintf(
-			"it needs WAL from %s on, and the primary has none before %s", replayed, source.OldestWAL)}
+			"it needs WAL from %s on, and the primary has none before %s", requested, source.OldestWAL)}
 	}
 	return nil
 }

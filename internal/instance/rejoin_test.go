@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/assignment"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/postgres"
@@ -153,15 +156,147 @@ func TestAReplicaWhoseWALIsGoneIsCopiedAnew(t *testing.T) {
 	w.cluster.Generation++
 	w.save()
 	require.Eventually(t, func() bool { return primary.sql("app", "show max_slot_wal_keep_size") == "1MB" }, time.Minute, 50*time.Millisecond)
-	for range 6 {
-		primary.sql("app", "insert into rows values (0)")
-		primary.sql("app", "select pg_switch_wal()") // a segment each
-		primary.sql("app", "checkpoint")
-	}
+	primary.churn()
 	w.allowRejoin(replicaName)
 	replica.start()
 	w.rejoins(replica, primary)
 	assert.Contains(t, replica.logText(), "the data cannot follow the primary")
+}
+
+// churn writes segments of WAL that the primary need not keep.
+func (p *testPod) churn() {
+	for range 6 {
+		p.sql("app", "insert into rows values (0)")
+		p.sql("app", "select pg_switch_wal()") // a segment each
+		p.sql("app", "checkpoint")
+	}
+}
+
+func TestAReplicaThatStillReplaysWhatItHasIsLeftAlone(t *testing.T) {
+	w := newWorld(t, primaryName, replicaName)
+	primary, replica := w.pair()
+	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"recovery_min_apply_delay": "1h", "wal_keep_size": "0", "max_wal_size": "32MB", "min_wal_size": "32MB"}
+	w.cluster.Generation++
+	w.save()
+	require.Eventually(t, func() bool { return replica.sql("app", "show recovery_min_apply_delay") == "1h" }, time.Minute, 50*time.Millisecond)
+	primary.churn()
+	end := primary.sql("app", "select pg_current_wal_flush_lsn()")
+	replica.awaitReport("all WAL", func(r protocol.Report) bool {
+		received, err := postgres.ParseLSN(r.ReceivedLSN)
+		wanted, _ := postgres.ParseLSN(end)
+		return err == nil && received >= wanted
+	})
+	require.Eventually(t, func() bool { // the replica has what the primary has no more
+		primary.sql("app", "checkpoint")
+		return primary.sql("app", "select min(name) > pg_walfile_name('"+replica.sql("app", "select pg_last_wal_replay_lsn()")+"') from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$'") == "t"
+	}, time.Minute, time.Second)
+	replica.kill()
+	w.allowRejoin(replicaName)
+	replica.start()
+	replica.awaitReady(protocol.RoleReplica)
+	time.Sleep(followPatience + 5*time.Second)
+	report, err := replica.report()
+	require.NoError(t, err)
+	assert.Equal(t, protocol.StateRunning, report.State, "%+v", report)
+	assert.False(t, report.Streaming, "or nothing was tested")
+	assert.NotContains(t, replica.logText(), "cannot follow")
+}
+
+// promoteAlone makes the data of a pod that does not run a primary's of which
+// nobody has heard: a row is written, and the machine fails before the first
+// checkpoint.
+func (p *testPod) promoteAlone(statement string) {
+	p.t.Helper()
+	data, socket := filepath.Join(p.volume, "data"), p.path("socket")
+	p.write(p.directory+"/pg_hba.conf", "local all all trust\n")
+	as := func(program string, arguments ...string) {
+		p.t.Helper()
+		p.world.command("setpriv", append([]string{fmt.Sprintf("--reuid=%d", testUser), "--regid=0", "--clear-groups",
+			fmt.Sprintf("/usr/lib/postgresql/%d/bin/%s", p.major, program)}, arguments...)...)
+	}
+	as("pg_ctl", "-w", "-D", data, "-l", p.path("socket/alone.log"), "-o", "-c listen_addresses= -c unix_socket_directories="+socket+
+		" -c checkpoint_timeout=1d -c checkpoint_completion_target=1 -c hba_file="+p.path("pg_hba.conf"), "start")
+	as("pg_ctl", "-w", "-D", data, "promote")
+	p.sql("app", statement)
+	as("pg_ctl", "-w", "-D", data, "-m", "immediate", "stop")
+}
+
+func TestAPromotionThatNobodyHeardOfIsTakenBack(t *testing.T) {
+	for name, clean := range map[string]bool{"crashed": false, "past its checkpoint": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, primaryName, replicaName)
+			primary, replica := w.pair()
+			primary.sql("app", "insert into rows select 0 from generate_series(1, 10000)")
+			primary.kill()
+			// Both begin a timeline 2, at about the same place.
+			signal := filepath.Join(primary.volume, "data", "standby.signal")
+			require.NoError(t, os.WriteFile(signal, nil, 0o666))
+			require.NoError(t, os.Chown(signal, testUser, 0))
+			require.NoError(t, os.Remove(filepath.Join(primary.volume, "data", "postmaster.pid")))
+			statement := "insert into rows values (1)"
+			if clean {
+				statement = "checkpoint"
+				defer func() { assert.Contains(t, primary.logText(), "timeline 2 of its own") }()
+			}
+			primary.promoteAlone(statement)
+			w.failOver(replica, 1)
+			replica.sql("app", "insert into rows values (2)")
+			w.allowRejoin(primaryName)
+			primary.start()
+			w.rejoins(primary, replica)
+			assert.Equal(t, "10000", primary.sql("app", "select count(*) filter (where n = 0) from rows"))
+			assert.Equal(t, "0", primary.sql("app", "select count(*) from rows where n = 1"))
+			assert.Contains(t, primary.logText(), "pg_basebackup: base backup completed")
+			assert.NotContains(t, primary.logText(), "the data was rewound")
+		})
+	}
+}
+
+func TestTheOldCopyGoesFirstIfThereIsNoRoomForTwo(t *testing.T) {
+	w := newWorld(t, primaryName, replicaName)
+	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"wal_keep_size": "0", "max_wal_size": "32MB", "min_wal_size": "32MB"}
+	w.save()
+	primary := w.pod(primaryName, 0)
+	w.command("mount", "-t", "tmpfs", "-o", "size=160m,mode=2770", "tmpfs", primary.volume)
+	t.Cleanup(func() { primary.kill(); w.command("umount", primary.volume) })
+	primary.start()
+	w.cluster.Status.SystemIdentifier = primary.awaitReady(protocol.RolePrimary).SystemIdentifier
+	w.save()
+	primary.sql("app", "create table rows (n int)")
+	replica := w.pod(replicaName, 1)
+	replica.start()
+	replica.awaitReady(protocol.RoleReplica)
+	primary.kill()
+	w.failOver(replica, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(primary.volume, "data.rewinding"), nil, 0o666))
+	w.allowRejoin(primaryName)
+	primary.start()
+	w.rejoins(primary, replica)
+	assert.Contains(t, primary.logText(), "no room for two copies")
+	assert.NoFileExists(t, filepath.Join(primary.volume, "data.rewinding"))
+}
+
+func TestWhatWaitsForAPrimaryEndsWhenThereIsAnother(t *testing.T) {
+	cluster := &dbv1alpha1.PostgresCluster{}
+	cluster.Status.CurrentPrimary, cluster.Status.TargetPrimary = "db-replica-2", "db-replica-2"
+	watcher := assignment.Fixed(cluster)
+	m := New(Options{Instance: primaryName, Paths: Paths{Data: filepath.Join(t.TempDir(), "data")}}, slog.New(slog.DiscardHandler), watcher, &onlyLease{})
+	m.binaries.Directory = t.TempDir()
+	// As pg_basebackup, whose child receives the WAL.
+	require.NoError(t, os.WriteFile(m.binaries.Path("stuck"), []byte("#!/bin/sh\nsleep 20 &\nwait\n"), 0o755))
+	following, end := m.whileFollowing(t.Context(), "db-replica-2")
+	defer end()
+	next := cluster.DeepCopy()
+	next.Status.TargetPrimary = "db-replica-3"
+	time.AfterFunc(100*time.Millisecond, func() { watcher.Set(next) })
+	began := time.Now()
+	_, err := m.run(following, "stuck")
+	require.Error(t, err)
+	assert.Less(t, time.Since(began), 10*time.Second)
+	m.cannotFollow = &protocol.Rejoin{}
+	require.ErrorContains(t, m.rejoined(following, err), "the primary has changed")
+	assert.Zero(t, m.rejoinFailures, "nothing has failed")
+	assert.Nil(t, m.cannotFollow, "the next primary may have what this one lacks")
 }
 
 func TestWhatAReplicaNeedsToFollow(t *testing.T) {
@@ -169,14 +304,17 @@ func TestWhatAReplicaNeedsToFollow(t *testing.T) {
 	require.NoError(t, err)
 	source := sql.Source{History: history, OldestWAL: 0x3000000}
 	for _, c := range []struct {
-		timeline uint32
-		replayed postgres.LSN
-		want     protocol.RejoinMethod
+		timeline            uint32
+		replayed, requested postgres.LSN
+		want                protocol.RejoinMethod
 	}{
-		{2, 0x9000000, ""}, {1, 0x5000000, ""}, {1, 0x3000000, ""},
-		{1, 0x5000001, protocol.RejoinRewind}, {3, 0x5000000, protocol.RejoinRewind}, {1, 0x2FFFFFF, protocol.RejoinClone},
+		{2, 0x9000000, 0x9000000, ""}, {1, 0x5000000, 0x5000000, ""}, {1, 0x3000000, 0x3000000, ""},
+		{1, 0x2000000, 0x3000000, ""}, // it has received more than it has replayed
+		{1, 0x2000000, 0, ""},         // it replays what it has
+		{1, 0x5000001, 0x5000001, protocol.RejoinRewind}, {3, 0x5000000, 0, protocol.RejoinRewind},
+		{1, 0x2FFFFFF, 0x2FFFFFF, protocol.RejoinClone},
 	} {
-		need := followVerdict(source, c.timeline, c.replayed)
+		need := followVerdict(source, c.timeline, c.replayed, c.requested)
 		if c.want == "" {
 			assert.Nil(t, need)
 			continue

@@ -63,6 +63,7 @@ type supervision struct {
 // the context ends, it stops the server.
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
 	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
+	m.cannotFollow = nil // what was said of earlier data, or of an earlier part, is over
 	defer s.disconnect()
 	defer m.endToLead()
 	if writable {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/my-org/postgres-operator/internal/postgres"
 )
 
@@ -63,4 +65,18 @@ func ObserveSource(ctx context.Context, connInfo, slot string) (Source, error) {
 	}
 	s.History, err = postgres.ParseHistory(uint32(timeline), history)
 	return s, err
+}
+
+// Requested is from where on a replica wants WAL of its primary; 0 if it has not
+// asked since its start, since it still replays what it has. PostgreSQL sets what it
+// has received to where it begins to ask.
+func Requested(ctx context.Context, connection *pgx.Conn) (postgres.LSN, error) {
+	const query = `
+select coalesce(case when pg_last_wal_receive_lsn() is not null
+                     then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())::text end, '0/0')`
+	var position string
+	if err := connection.QueryRow(ctx, query).Scan(&position); err != nil {
+		return 0, fmt.Errorf("ask what WAL is wanted: %w", err)
+	}
+	return postgres.ParseLSN(position)
 }

@@ -113,6 +113,10 @@ func Complete(temporary string, marker Marker) error {
 		return err
 	}
 	path := strings.TrimSuffix(temporary, unfinished)
+	// What an earlier rewind left undone is not said of this directory.
+	if err := os.Remove(path + rewinding); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the rewind of earlier data: %w", err)
+	}
 	// An empty directory of that name may be there; a filled one is never replaced.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("make room for the new data directory: %w", err)
@@ -134,12 +138,28 @@ func writeMarker(directory string, marker Marker) error {
 	return nil
 }
 
-// MakeStandby makes a data directory start as a replica.
+// MakeStandby makes a data directory start as a replica, from the next power cut
+// on as well: one that has replayed WAL and lost its mark looks like a primary's.
 func MakeStandby(path string) error {
 	if err := os.WriteFile(filepath.Join(path, "standby.signal"), nil, 0o600); err != nil {
 		return fmt.Errorf("mark the data directory as a replica's: %w", err)
 	}
+	for _, name := range []string{filepath.Join(path, "standby.signal"), path} {
+		if err := syncOne(name); err != nil {
+			return fmt.Errorf("mark the data directory as a replica's: %w", err)
+		}
+	}
 	return nil
+}
+
+// syncOne writes one file, or the names in one directory, to disk.
+func syncOne(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // opened for reading
+	return file.Sync()
 }
 
 // Protect takes the rights from a data directory that PostgreSQL refuses to have

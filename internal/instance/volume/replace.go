@@ -45,7 +45,8 @@ func Discard(path string) error {
 
 // Replace is Complete for an instance that has data which cannot follow the
 // primary: the old data goes when the new is whole. A crash in between leaves the
-// old, the new, or none, but never a part of either under the name of the data.
+// old, the new, or none, but never a part of either under the name of the data, nor
+// the new one with the mark of a rewind that the old one had.
 func Replace(temporary string, marker Marker) error {
 	if err := writeMarker(temporary, marker); err != nil {
 		return err
@@ -60,10 +61,13 @@ func Replace(temporary string, marker Marker) error {
 	if err := os.Rename(path, path+removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set the old data aside: %w", err)
 	}
+	if err := EndRewind(path); err != nil {
+		return err
+	}
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("name the new data directory: %w", err)
 	}
-	if err := EndRewind(path); err != nil {
+	if err := syncFileSystem(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return Sweep(path)
@@ -91,6 +95,13 @@ func EndRewind(path string) error {
 // Rewinding tells whether a rewind was begun and not ended.
 func Rewinding(path string) bool {
 	_, err := os.Stat(path + rewinding)
+	return err == nil
+}
+
+// Rewound tells whether pg_rewind, which ended well, has changed anything: it then
+// leaves a backup_label, from which the replay begins.
+func Rewound(path string) bool {
+	_, err := os.Stat(filepath.Join(path, "backup_label"))
 	return err == nil
 }
 
