@@ -193,7 +193,7 @@ func TestAReplicaThatStillReplaysWhatItHasIsLeftAlone(t *testing.T) {
 	replica.kill()
 	w.allowRejoin(replicaName)
 	replica.start()
-	replica.awaitReady(protocol.RoleReplica)
+	replica.awaitReport("a replica that replays", func(r protocol.Report) bool { return r.State == protocol.StateRunning && r.Role == protocol.RoleReplica })
 	time.Sleep(followPatience + 5*time.Second)
 	report, err := replica.report()
 	require.NoError(t, err)
@@ -207,15 +207,15 @@ func TestAReplicaThatStillReplaysWhatItHasIsLeftAlone(t *testing.T) {
 // checkpoint.
 func (p *testPod) promoteAlone(statement string) {
 	p.t.Helper()
-	data, socket := filepath.Join(p.volume, "data"), p.path("socket")
+	data := filepath.Join(p.volume, "data")
 	p.write(p.directory+"/pg_hba.conf", "local all all trust\n")
 	as := func(program string, arguments ...string) {
 		p.t.Helper()
 		p.world.command("setpriv", append([]string{fmt.Sprintf("--reuid=%d", testUser), "--regid=0", "--clear-groups",
 			fmt.Sprintf("/usr/lib/postgresql/%d/bin/%s", p.major, program)}, arguments...)...)
 	}
-	as("pg_ctl", "-w", "-D", data, "-l", p.path("socket/alone.log"), "-o", "-c listen_addresses= -c unix_socket_directories="+socket+
-		" -c checkpoint_timeout=1d -c checkpoint_completion_target=1 -c hba_file="+p.path("pg_hba.conf"), "start")
+	as("pg_ctl", "-w", "-D", data, "-l", p.path("socket/alone.log"), "-o", "-c config_file="+p.path("controller/configuration/postgresql.conf")+
+		" -c listen_addresses= -c ssl=off -c primary_conninfo= -c checkpoint_timeout=1d -c checkpoint_completion_target=1 -c hba_file="+p.path("pg_hba.conf"), "start")
 	as("pg_ctl", "-w", "-D", data, "promote")
 	p.sql("app", statement)
 	as("pg_ctl", "-w", "-D", data, "-m", "immediate", "stop")
