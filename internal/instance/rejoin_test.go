@@ -227,6 +227,7 @@ func TestAPromotionThatNobodyHeardOfIsTakenBack(t *testing.T) {
 			w := newWorld(t, primaryName, replicaName)
 			primary, replica := w.pair()
 			primary.sql("app", "insert into rows select 0 from generate_series(1, 10000)")
+			require.Eventually(t, func() bool { return replica.sql("app", "select count(*) from rows") == "10000" }, time.Minute, 50*time.Millisecond)
 			primary.kill()
 			// Both begin a timeline 2, at about the same place.
 			signal := filepath.Join(primary.volume, "data", "standby.signal")
