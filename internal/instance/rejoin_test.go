@@ -193,7 +193,9 @@ func TestAReplicaThatStillReplaysWhatItHasIsLeftAlone(t *testing.T) {
 	replica.kill()
 	w.allowRejoin(replicaName)
 	replica.start()
-	replica.awaitReport("a replica that replays", func(r protocol.Report) bool { return r.State == protocol.StateRunning && r.Role == protocol.RoleReplica })
+	replica.awaitReport("a replica that replays", func(r protocol.Report) bool {
+		return r.State == protocol.StateRunning && r.Role == protocol.RoleReplica
+	})
 	time.Sleep(followPatience + 5*time.Second)
 	report, err := replica.report()
 	require.NoError(t, err)
