@@ -64,7 +64,6 @@ type supervision struct {
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
 	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
 	defer s.disconnect()
-	defer m.endToLead()
 	if writable {
 		s.startGuard(ctx)
 	}
@@ -144,6 +143,7 @@ func (s *supervision) stop(ctx context.Context) error {
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)
 	}
+	s.supervisor.EndOrphans() // nothing of it commits after the Lease was given up
 	if !s.writable {
 		return nil
 	}
