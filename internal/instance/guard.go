@@ -7,6 +7,7 @@ import (
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/internal/instance/isolation"
+	"github.com/my-org/postgres-operator/internal/instance/lease"
 	"github.com/my-org/postgres-operator/internal/protocol"
 )
 
@@ -14,7 +15,13 @@ const (
 	// guardLook is how often the guard looks at the clock.
 	guardLook = 100 * time.Millisecond
 	// renewRetry is the pause after a renewal that failed.
-	renewRetry = time.Second
+	renewRetry = 500 * time.Millisecond
+	// renewAtLeast is what one renewal may take, however short the interval is.
+	renewAtLeast = time.Second
+	// askPause is the pause after a question that peers did not confirm.
+	askPause = 300 * time.Millisecond
+	// learnEvery is how often the peers' addresses are looked up while all is well.
+	learnEvery = 15 * time.Second
 	// outageEnds is how long a peer goes on to confirm after it has found the API
 	// server away: not everybody reaches it again in the same moment.
 	outageEnds = 30 * time.Second
@@ -30,11 +37,15 @@ const (
 type guard struct {
 	*supervision
 	peers     isolation.Peers
-	base      time.Time // from when on a Lease was needed
+	base      time.Time // from when on the Lease was held or needed; zero while it is not
 	renewing  bool
 	nextRenew time.Time
+	nextLearn time.Time
+	nextAsk   time.Time
 	fresh     bool // the cluster had one member, and no Lease, a moment ago
-	other     bool // somebody else holds the Lease
+	other     bool // somebody else holds the Lease, or had it in between
+	failed    bool // a renewal has since the last that did not
+	notSaved  bool // the API server was reached and could not save
 	asking    bool
 	granted   time.Time // when the peers were asked that all confirmed; zero if they did not
 	results   chan func()
@@ -42,6 +53,7 @@ type guard struct {
 
 // startGuard begins to keep the right. The Lease was just taken, or is not needed.
 func (s *supervision) startGuard(ctx context.Context) {
+	s.setIsolated(false)
 	g := &guard{
 		supervision: s, results: make(chan func(), 2),
 		peers: isolation.Peers{Cluster: s.options.Cluster, Namespace: s.options.Namespace, TLS: s.options.Paths.TLS},
@@ -65,17 +77,14 @@ func (g *guard) run(ctx context.Context) {
 		}
 		cluster := g.watcher.Get()
 		if cluster.Spec.Replicas < 2 && len(cluster.Status.InstanceNames) < 2 {
-			g.base, g.fresh = time.Time{}, true
-			if _, held := g.lease.Renewed(); held && !g.renewing {
-				g.inBackground(func() func() {
-					_ = g.lease.Release(context.WithoutCancel(ctx), "") // there is nobody to take it
-					return func() {}
-				})
-			}
+			g.alone(ctx)
 			continue
 		}
 		if g.base.IsZero() {
 			g.base = time.Now()
+			if renewed, held := g.lease.Renewed(); held && !g.fresh {
+				g.base = renewed // the machine may have stood still since
+			}
 		}
 		g.renew(ctx, cluster)
 		switch isolation.Decide(g.input(cluster)) {
@@ -89,12 +98,25 @@ func (g *guard) run(ctx context.Context) {
 	}
 }
 
-func (g *guard) input(cluster *dbv1alpha1.PostgresCluster) isolation.Input {
-	since := g.base
-	if renewed, held := g.lease.Renewed(); held && renewed.After(since) {
-		since = renewed
+// alone is the guard of a cluster with one member: nobody else could be the primary.
+// A Lease that is left is given up; there is nobody to take it.
+func (g *guard) alone(ctx context.Context) {
+	g.base, g.fresh = time.Time{}, true
+	if _, held := g.lease.Renewed(); held && !g.renewing && time.Now().After(g.nextRenew) {
+		g.nextRenew = time.Now().Add(renewRetry)
+		g.inBackground(func() func() {
+			_ = g.lease.Release(context.WithoutCancel(ctx), "") // tried again
+			return func() {}
+		})
 	}
-	in := isolation.Input{OtherHolder: g.other, SinceRenewal: time.Since(since), LeaseDuration: cluster.Spec.Failover.LeaseDuration()}
+}
+
+func (g *guard) input(cluster *dbv1alpha1.PostgresCluster) isolation.Input {
+	since, lasts := g.base, cluster.Spec.Failover.LeaseDuration()
+	if renewed, held := g.lease.Renewed(); held && !renewed.Before(since) {
+		since, lasts = renewed, g.lease.Lasts()
+	}
+	in := isolation.Input{OtherHolder: g.other, SinceRenewal: time.Since(since), RenewalFailed: g.failed, LeaseDuration: lasts}
 	if !g.granted.IsZero() {
 		in.Granted, in.SinceGrant = true, time.Since(g.granted)
 	}
@@ -114,42 +136,79 @@ func (g *guard) inBackground(work func() func()) {
 	}()
 }
 
-func (g *guard) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
-	if g.renewing || time.Now().Before(g.nextRenew) || !g.mayLead(cluster) {
-		return // one that is not to lead is about to be stopped
+// keeps tells whether the Lease is to be renewed. In a switchover the former primary
+// keeps it until it has stopped cleanly, however long that takes; in a failover it
+// is stopped by us if it does not stop by itself.
+func (g *guard) keeps(cluster *dbv1alpha1.PostgresCluster) bool {
+	change := cluster.Status.PrimaryChange
+	if change != nil && change.Type == dbv1alpha1.PrimaryChangeSwitchover && change.From == g.options.Instance {
+		return true
 	}
+	return g.isTarget(cluster) && (change == nil || change.To == g.options.Instance)
+}
+
+func (g *guard) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
 	spec := cluster.Spec.Failover
+	if soon := time.Now().Add(spec.RenewInterval()); g.nextRenew.After(soon) {
+		g.nextRenew = soon // the interval was made shorter
+	}
+	if g.renewing || time.Now().Before(g.nextRenew) || !g.keeps(cluster) {
+		return
+	}
 	g.nextRenew = time.Now().Add(spec.RenewInterval())
 	g.inBackground(func() func() {
 		take := g.lease.Renew
 		if g.fresh {
 			take = g.lease.Acquire
 		}
-		held, err := take(context.WithoutCancel(ctx), spec.LeaseDuration())
+		// One that hangs leaves time for others.
+		requesting, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(spec.RenewInterval()/2, renewAtLeast))
+		defer cancel()
+		held, err := take(requesting, spec.LeaseDuration())
 		return func() {
+			g.failed, g.notSaved = err != nil, lease.NotSaved(err)
 			switch {
 			case held:
 				g.granted, g.fresh = time.Time{}, false
+				g.learn(ctx, cluster)
 			case err == nil:
 				g.other = true
 			default:
 				g.log.Warn("the Lease was not renewed", "error", err)
-				g.nextRenew = time.Now().Add(min(renewRetry, spec.RenewInterval()))
+				g.nextRenew = time.Now().Add(renewRetry)
 			}
 		}
 	})
 }
 
+// learn looks up where the peers are, while that can be looked up.
+func (g *guard) learn(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
+	if g.asking || time.Now().Before(g.nextLearn) {
+		return
+	}
+	g.asking, g.nextLearn = true, time.Now().Add(learnEvery)
+	names := g.peerNames(cluster)
+	go func() {
+		g.peers.Learn(context.WithoutCancel(ctx), names)
+		g.results <- func() { g.asking = false }
+	}()
+}
+
+func (g *guard) peerNames(cluster *dbv1alpha1.PostgresCluster) []string {
+	return slices.DeleteFunc(slices.Clone(cluster.Status.InstanceNames), func(name string) bool { return name == g.options.Instance })
+}
+
 // ask asks the peers whether the API server is away for them as well.
 func (g *guard) ask(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
-	if g.asking {
+	if g.asking || time.Now().Before(g.nextAsk) {
 		return
 	}
 	g.asking = true
-	names := slices.DeleteFunc(slices.Clone(cluster.Status.InstanceNames), func(name string) bool { return name == g.options.Instance })
+	names := g.peerNames(cluster)
+	question := protocol.Question{Primary: g.lease.Holder, NotSaved: g.notSaved}
 	began := time.Now()
 	go func() {
-		confirmed, err := g.peers.Confirm(context.WithoutCancel(ctx), g.lease.Holder, names)
+		confirmed, err := g.peers.Confirm(context.WithoutCancel(ctx), question, names)
 		g.results <- func() {
 			g.asking = false
 			if confirmed {
@@ -157,6 +216,7 @@ func (g *guard) ask(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
 				g.granted = began
 				return
 			}
+			g.nextAsk = time.Now().Add(askPause)
 			g.log.Warn("not every instance confirms that the API server is away", "error", err)
 		}
 	}()
@@ -167,26 +227,31 @@ func (g *guard) ask(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
 func (g *guard) end() {
 	renewed, _ := g.lease.Renewed()
 	g.log.Error("the right to be written to could not be kept; PostgreSQL is killed", "lastRenewal", renewed, "otherHolder", g.other)
-	g.postmaster.Kill()
+	g.setIsolated(true) // before the end of PostgreSQL is noticed
 	g.lease.Forget()
-	g.mutex.Lock()
-	g.isolated = true
-	g.mutex.Unlock()
+	g.postmaster.Kill()
+}
+
+func (m *Manager) setIsolated(isolated bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.isolated = isolated
 }
 
 // Confirm implements server.Confirmer: it answers a primary that cannot renew its
 // Lease. What makes it safe is that this instance holds still; that the API server
 // is, or was a moment ago, away for this one too is what tells an outage from a
-// primary that alone is cut off. An instance that is to lead, or does, promises
+// primary that alone is cut off; as does the word of an API server that it cannot
+// save, since that is so for everybody. An instance that is to lead, or does, promises
 // nothing.
-func (m *Manager) Confirm(ctx context.Context, _ string) protocol.Confirmation {
+func (m *Manager) Confirm(ctx context.Context, question protocol.Question) protocol.Confirmation {
 	answer := protocol.Confirmation{Instance: m.options.Instance, PodUID: m.options.PodUID}
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
 	answer.APIServerReachable = m.lease.Reachable(ctx)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if !answer.APIServerReachable {
+	if !answer.APIServerReachable || question.NotSaved {
 		m.lastOutage = time.Now()
 	}
 	outage := !m.lastOutage.IsZero() && time.Since(m.lastOutage) < outageEnds

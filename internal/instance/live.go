@@ -29,6 +29,10 @@ const leaseRetry = 500 * time.Millisecond
 // directory, starts PostgreSQL and stays with it until it ends.
 func (m *Manager) live(ctx context.Context) error {
 	m.heartbeat(true)
+	defer m.endToLead()
+	// A session that is busy outlives its postmaster and may still commit: before
+	// anything else, and before the Lease can be anybody else's, it ends.
+	m.supervisor.EndOrphans()
 	cluster, err := m.awaitAssignment(ctx)
 	if err != nil {
 		return err

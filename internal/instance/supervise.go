@@ -65,7 +65,6 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
 	m.cannotFollow = nil // what was said of earlier data, or of an earlier part, is over
 	defer s.disconnect()
-	defer m.endToLead()
 	if writable {
 		s.startGuard(ctx)
 	}
@@ -145,6 +144,7 @@ func (s *supervision) stop(ctx context.Context) error {
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)
 	}
+	s.supervisor.EndOrphans() // nothing of it commits after the Lease was given up
 	if !s.writable {
 		return nil
 	}

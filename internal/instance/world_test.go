@@ -44,6 +44,8 @@ type helperInput struct {
 	Options Options
 	// ClusterFile holds the PostgresCluster; a change of it is a change of the object.
 	ClusterFile string
+	// LeaseServer is where the Lease is kept; empty if nobody else wants it.
+	LeaseServer string
 }
 
 func TestMain(m *testing.M) {
@@ -89,6 +91,9 @@ func runHelper(file string) error {
 		}
 	}()
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	if input.LeaseServer != "" {
+		return New(input.Options, log, watcher, &distantLease{url: input.LeaseServer + "/" + input.Options.Instance}).Run(ctx)
+	}
 	return New(input.Options, log, watcher, &onlyLease{}).Run(ctx)
 }
 
@@ -112,6 +117,7 @@ type world struct {
 	cluster     *dbv1alpha1.PostgresCluster
 	client      *protocol.Client
 	clusterFile string
+	leaseServer string
 }
 
 func newWorld(t *testing.T, instances ...string) *world {
@@ -262,7 +268,7 @@ func (p *testPod) path(name string) string { return filepath.Join(p.root, p.dire
 func (p *testPod) start() {
 	p.t.Helper()
 	require.NoError(p.t, os.RemoveAll(p.path("controller/configuration"))) // an emptyDir
-	input := helperInput{ClusterFile: p.clusterFile, Options: Options{
+	input := helperInput{ClusterFile: p.clusterFile, LeaseServer: p.leaseServer, Options: Options{
 		Version: "test", Cluster: "db", Namespace: "t", Instance: p.name, PodName: p.name, PodUID: p.name + "-uid",
 		Paths: Paths{
 			Data: filepath.Join(p.volume, "data"), Lock: filepath.Join(p.volume, "instance.lock"),

@@ -25,6 +25,10 @@ const (
 	StopTime = 2 * time.Second
 	// AskTime bounds one question to all peers.
 	AskTime = 1500 * time.Millisecond
+	// AskAhead is how long before its end the right is looked after, once a renewal
+	// has failed: enough for a second and a third question, since a lost packet alone
+	// takes a second.
+	AskAhead = 3 * AskTime
 )
 
 // Input is all that the verdict depends on. Times are durations on the primary's
@@ -36,6 +40,8 @@ type Input struct {
 	OtherHolder bool
 	// SinceRenewal of the Lease, and how long it lasts.
 	SinceRenewal, LeaseDuration time.Duration
+	// RenewalFailed: one has since the last that did not.
+	RenewalFailed bool
 	// Granted: every peer has said that it does not reach the API server either, and
 	// holds still for a while; SinceGrant is how long ago they were asked.
 	Granted    bool
@@ -54,8 +60,12 @@ func Decide(in Input) Verdict {
 	if in.Granted {
 		left = max(left, protocol.GrantTime-StopTime-in.SinceGrant)
 	}
+	ahead := AskTime
+	if in.RenewalFailed {
+		ahead = AskAhead
+	}
 	switch {
-	case left > AskTime:
+	case left > ahead:
 		return Continue
 	case left > 0:
 		return AskPeers

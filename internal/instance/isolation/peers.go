@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/my-org/postgres-operator/internal/instance/config"
 	"github.com/my-org/postgres-operator/internal/naming"
@@ -22,7 +23,11 @@ import (
 // maxAnswer bounds what is read of a peer's answer, in bytes.
 const maxAnswer = 4 << 10
 
-// Peers are the other members of the cluster.
+// lookupTime bounds finding a peer's address: DNS may be away as well, and the
+// question has to be asked all the same.
+const lookupTime = 300 * time.Millisecond
+
+// Peers are the other members of the cluster. One goroutine at a time uses them.
 type Peers struct {
 	// Cluster and Namespace name the cluster.
 	Cluster, Namespace string
@@ -37,15 +42,12 @@ type Peers struct {
 // Confirm asks all of them at once whether the API server is away for them as well.
 // It is true only if each of them holds still, which only those do for which it is,
 // or was a moment ago.
-func (p *Peers) Confirm(ctx context.Context, primary string, names []string) (bool, error) {
+func (p *Peers) Confirm(ctx context.Context, question protocol.Question, names []string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	settings, err := p.settings()
 	if err != nil {
 		return false, err
-	}
-	if p.addresses == nil {
-		p.addresses = map[string]string{}
 	}
 	type answer struct {
 		name, address string
@@ -55,7 +57,7 @@ func (p *Peers) Confirm(ctx context.Context, primary string, names []string) (bo
 	for _, name := range names {
 		known := p.addresses[name]
 		go func() {
-			address, err := p.ask(ctx, settings, primary, name, known)
+			address, err := p.ask(ctx, settings, question, name, known)
 			answers <- answer{name, address, err}
 		}()
 	}
@@ -63,7 +65,7 @@ func (p *Peers) Confirm(ctx context.Context, primary string, names []string) (bo
 	for range names {
 		got := <-answers
 		if got.address != "" {
-			p.addresses[got.name] = got.address
+			p.remember(got.name, got.address)
 		}
 		if got.err != nil {
 			failed = fmt.Errorf("instance %s: %w", got.name, got.err)
@@ -72,11 +74,11 @@ func (p *Peers) Confirm(ctx context.Context, primary string, names []string) (bo
 	return failed == nil, failed
 }
 
-func (p *Peers) ask(ctx context.Context, settings *tls.Config, primary, name, known string) (string, error) {
+func (p *Peers) ask(ctx context.Context, settings *tls.Config, question protocol.Question, name, known string) (string, error) {
 	host := naming.InstanceHost(p.Cluster, p.Namespace, name)
-	address := known
-	if found, err := net.DefaultResolver.LookupHost(ctx, host); err == nil && len(found) > 0 {
-		address = found[0]
+	address := lookup(ctx, host)
+	if address == "" {
+		address = known // a peer that has moved since does not answer there, and nobody in its place
 	}
 	if address == "" {
 		return "", fmt.Errorf("its address is not known")
@@ -86,7 +88,7 @@ func (p *Peers) ask(ctx context.Context, settings *tls.Config, primary, name, kn
 	transport := &http.Transport{TLSClientConfig: verified, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	target := url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(naming.PortControl)), Path: protocol.PathConfirm,
-		RawQuery: url.Values{"primary": {primary}}.Encode()}
+		RawQuery: question.Values().Encode()}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
 	if err != nil {
 		return address, fmt.Errorf("ask: %w", err)
@@ -109,6 +111,34 @@ func (p *Peers) ask(ctx context.Context, settings *tls.Config, primary, name, kn
 		return address, fmt.Errorf("it does not hold still")
 	}
 	return address, nil
+}
+
+// Learn looks up where the peers are, for a time when that cannot be looked up.
+func (p *Peers) Learn(ctx context.Context, names []string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*lookupTime)
+	defer cancel()
+	for _, name := range names {
+		if address := lookup(ctx, naming.InstanceHost(p.Cluster, p.Namespace, name)); address != "" {
+			p.remember(name, address)
+		}
+	}
+}
+
+func (p *Peers) remember(name, address string) {
+	if p.addresses == nil {
+		p.addresses = map[string]string{}
+	}
+	p.addresses[name] = address
+}
+
+func lookup(ctx context.Context, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0]
 }
 
 func (p *Peers) settings() (*tls.Config, error) {

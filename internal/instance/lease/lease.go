@@ -2,7 +2,9 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +37,11 @@ type Lease struct {
 	Now    func() time.Time
 
 	requests sync.Mutex // one at a time
-	held     *coordinationv1.Lease
+	// held is the Lease as this holder last wrote it; nil if it has to be read first.
+	held *coordinationv1.Lease
+	// transitions of the Lease when this holder had it: with another number,
+	// somebody else had it in between.
+	transitions int32
 	// seen and since say how another holder's Lease was first seen: its end is
 	// counted on this clock, from then, so that clocks need not agree.
 	seen  string
@@ -43,7 +49,8 @@ type Lease struct {
 
 	state   sync.Mutex
 	renewed time.Time // when the last successful request was begun; zero if not held
-	final   string    // where the WAL of the former holder ends, if it said so
+	lasts   time.Duration
+	final   string // where the WAL of the former holder ends, if it said so
 }
 
 // Acquire tries once to take or renew the Lease for a duration. It tells whether it
@@ -55,23 +62,33 @@ type Lease struct {
 func (l *Lease) Acquire(ctx context.Context, duration time.Duration) (bool, error) {
 	l.requests.Lock()
 	defer l.requests.Unlock()
-	return l.acquire(ctx, duration)
+	return l.acquire(ctx, duration, false)
 }
 
-// Renew is Acquire for one that holds the Lease: what was given up meanwhile is not
-// taken again.
+// Renew is Acquire for one that holds the Lease: what was given up meanwhile, or
+// what somebody else has had in between, is not taken again.
 func (l *Lease) Renew(ctx context.Context, duration time.Duration) (bool, error) {
 	l.requests.Lock()
 	defer l.requests.Unlock()
 	if _, held := l.Renewed(); !held {
 		return false, fmt.Errorf("renew Lease %s: it was given up", l.Name)
 	}
-	return l.acquire(ctx, duration)
+	return l.acquire(ctx, duration, true)
 }
 
-func (l *Lease) acquire(ctx context.Context, duration time.Duration) (bool, error) {
+func (l *Lease) acquire(ctx context.Context, duration time.Duration, renewing bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
+	held, err := l.attempt(ctx, duration, renewing)
+	if apierrors.IsConflict(err) {
+		// Somebody wrote it since. If it was another holder, that is known at once.
+		l.held = nil
+		held, err = l.attempt(ctx, duration, renewing)
+	}
+	return held, err
+}
+
+func (l *Lease) attempt(ctx context.Context, duration time.Duration, renewing bool) (bool, error) {
 	began := l.Now()
 	current := l.held
 	if current == nil {
@@ -79,7 +96,7 @@ func (l *Lease) acquire(ctx context.Context, duration time.Duration) (bool, erro
 		if current, err = l.Client.Get(ctx, l.Name, metav1.GetOptions{}); err != nil {
 			return false, fmt.Errorf("read Lease %s: %w", l.Name, err)
 		}
-		if !l.free(current) {
+		if !l.free(current) || (renewing && ptr.Deref(current.Spec.LeaseTransitions, 0) != l.transitions) {
 			return false, nil
 		}
 	}
@@ -95,17 +112,22 @@ func (l *Lease) acquire(ctx context.Context, duration time.Duration) (bool, erro
 	}
 	updated.Spec.RenewTime = &now
 	updated.Spec.LeaseDurationSeconds = ptr.To(int32(duration / time.Second))
+	l.state.Lock()
+	if l.lasts > duration {
+		l.lasts = duration // even if the answer is lost
+	}
+	l.state.Unlock()
 	saved, err := l.Client.Update(ctx, updated, metav1.UpdateOptions{})
 	if err != nil {
-		if apierrors.IsConflict(err) {
-			l.held = nil // somebody wrote it since: look again
-		}
 		return false, fmt.Errorf("renew Lease %s: %w", l.Name, err)
 	}
-	l.held = saved
+	l.held, l.transitions = saved, ptr.Deref(saved.Spec.LeaseTransitions, 0)
 	l.state.Lock()
 	defer l.state.Unlock()
-	l.renewed = began
+	if renewing && l.renewed.IsZero() {
+		return false, fmt.Errorf("renew Lease %s: it was given up meanwhile", l.Name)
+	}
+	l.renewed, l.lasts = began, duration.Truncate(time.Second)
 	if taken {
 		l.final = final
 	}
@@ -120,6 +142,14 @@ func (l *Lease) Renewed() (time.Time, bool) {
 	return l.renewed, !l.renewed.IsZero()
 }
 
+// Lasts is the duration with which it was last taken or renewed: everybody else goes
+// by that, whatever the spec says by now.
+func (l *Lease) Lasts() time.Duration {
+	l.state.Lock()
+	defer l.state.Unlock()
+	return l.lasts
+}
+
 // FinalLSN is where the WAL of the former holder ended, if it released the Lease
 // to this one and said so.
 func (l *Lease) FinalLSN() string {
@@ -128,17 +158,25 @@ func (l *Lease) FinalLSN() string {
 	return l.final
 }
 
-// Reachable tells whether the API server answers, whatever it says.
+// Reachable tells whether the API server does its work: it knows the Lease, or has
+// a reason of its own not to show it. One that answers that its storage is away
+// serves nobody, and counts as away.
 func (l *Lease) Reachable(ctx context.Context) bool {
 	_, err := l.Client.Get(ctx, l.Name, metav1.GetOptions{})
-	return err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+	return err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) ||
+		apierrors.IsTooManyRequests(err)
 }
 
-// Forget gives up a right that could not be renewed, without a request.
+// NotSaved tells whether an error is the word of an API server that was reached and
+// cannot save, as when its storage is full or has no quorum: so it is for everybody.
+func NotSaved(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
+}
+
+// Forget gives up a right that could not be renewed, without a request, and without
+// waiting for one that hangs: should that still succeed, it gives no right.
 func (l *Lease) Forget() {
-	l.requests.Lock()
-	defer l.requests.Unlock()
-	l.held = nil
 	l.state.Lock()
 	defer l.state.Unlock()
 	l.renewed = time.Time{}
@@ -154,21 +192,31 @@ func (l *Lease) Release(ctx context.Context, finalLSN string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	released := l.held.DeepCopy()
+	err := l.release(ctx, l.held, finalLSN)
+	if apierrors.IsConflict(err) {
+		var current *coordinationv1.Lease
+		if current, err = l.Client.Get(ctx, l.Name, metav1.GetOptions{}); err == nil && ptr.Deref(current.Spec.HolderIdentity, "") == l.Holder {
+			err = l.release(ctx, current, finalLSN) // only its labels or the like were written
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("release Lease %s: %w", l.Name, err)
+	}
+	l.held = nil
+	l.Forget()
+	return nil
+}
+
+func (l *Lease) release(ctx context.Context, held *coordinationv1.Lease, finalLSN string) error {
+	released := held.DeepCopy()
 	released.Spec.HolderIdentity = ptr.To("")
 	released.Spec.LeaseDurationSeconds = ptr.To[int32](1)
 	delete(released.Annotations, naming.AnnotationFinalLSN)
 	if finalLSN != "" {
 		metav1.SetMetaDataAnnotation(&released.ObjectMeta, naming.AnnotationFinalLSN, finalLSN)
 	}
-	if _, err := l.Client.Update(ctx, released, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("release Lease %s: %w", l.Name, err)
-	}
-	l.held = nil
-	l.state.Lock()
-	defer l.state.Unlock()
-	l.renewed = time.Time{}
-	return nil
+	_, err := l.Client.Update(ctx, released, metav1.UpdateOptions{})
+	return err
 }
 
 // free tells whether the Lease may be taken.

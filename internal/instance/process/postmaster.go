@@ -60,7 +60,7 @@ func (s *Supervisor) StartPostmaster(binaries Binaries, data string, arguments [
 // Clear ends what an earlier server left: processes, and its pid file. The caller
 // holds the lock of the volume.
 func (s *Supervisor) Clear(data string) error {
-	s.killOrphans()
+	s.EndOrphans()
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the pid file of an earlier server: %w", err)
 	}

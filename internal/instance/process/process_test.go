@@ -104,7 +104,7 @@ func TestOrphansAreReapedAndKilled(t *testing.T) {
 	// listen to a request.
 	require.NoError(t, supervisor.Run(exec.Command("sh", "-c", "sleep 0.1 & (trap '' QUIT; exec sleep 600) >/dev/null 2>&1 & true")))
 	require.Eventually(t, func() bool { return len(supervisor.orphans()) == 1 }, 10*time.Second, 10*time.Millisecond)
-	supervisor.killOrphans()
+	supervisor.EndOrphans()
 	assert.Empty(t, supervisor.orphans())
 }
 

@@ -86,10 +86,10 @@ func (s *Supervisor) Reap(ctx context.Context) {
 	}
 }
 
-// killOrphans ends what a dead postmaster has left, and returns when nothing of
+// EndOrphans ends what a dead postmaster has left, and returns when nothing of
 // it runs. Until then its shared memory is in use, and no new postmaster can
 // start.
-func (s *Supervisor) killOrphans() {
+func (s *Supervisor) EndOrphans() {
 	for signalNow := unix.SIGQUIT; ; {
 		orphans := s.orphans()
 		if len(orphans) == 0 {

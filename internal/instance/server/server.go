@@ -55,7 +55,7 @@ func HealthHandler(health Health) http.Handler {
 
 // Confirmer answers a primary that cannot renew its Lease.
 type Confirmer interface {
-	Confirm(ctx context.Context, primary string) protocol.Confirmation
+	Confirm(ctx context.Context, question protocol.Question) protocol.Confirmation
 }
 
 // ControlHandler serves reports, and the question of a primary that is cut off.
@@ -63,7 +63,7 @@ func ControlHandler(hub *protocol.Hub, confirmer Confirmer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+protocol.PathStatus, hub)
 	mux.HandleFunc("POST "+protocol.PathConfirm, func(response http.ResponseWriter, request *http.Request) {
-		answer := confirmer.Confirm(request.Context(), request.URL.Query().Get("primary"))
+		answer := confirmer.Confirm(request.Context(), protocol.ParseQuestion(request.URL.Query()))
 		response.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(response).Encode(answer) // the asker has gone: nobody to tell
 	})
