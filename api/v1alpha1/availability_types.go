@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,6 +113,9 @@ type SynchronousSpec struct {
 	DataDurability DataDurability `json:"dataDurability,omitempty"`
 }
 
+// Acknowledgements is Number, or its default for objects stored without it.
+func (s SynchronousSpec) Acknowledgements() int32 { return max(s.Number, 1) }
+
 // SynchronousMethod of synchronous_standby_names.
 type SynchronousMethod string
 
@@ -185,6 +189,11 @@ type SynchronousRule struct {
 	// Standbys are the instances that count, in order; the primary among them counts
 	// for nothing.
 	Standbys []string `json:"standbys,omitempty"`
+}
+
+// Replicas are the instances that count under a primary, in order.
+func (r SynchronousRule) Replicas(primary string) []string {
+	return slices.DeleteFunc(slices.Clone(r.Standbys), func(name string) bool { return name == primary })
 }
 
 // SynchronousStatus is what is asked of commits, and what may be in force.

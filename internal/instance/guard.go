@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
@@ -192,10 +191,6 @@ func (g *guard) learn(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) 
 		g.peers.Learn(context.WithoutCancel(ctx), names)
 		g.results <- func() { g.asking = false }
 	}()
-}
-
-func (g *guard) peerNames(cluster *dbv1alpha1.PostgresCluster) []string {
-	return slices.DeleteFunc(slices.Clone(cluster.Status.InstanceNames), func(name string) bool { return name == g.options.Instance })
 }
 
 // ask asks the peers whether the API server is away for them as well.

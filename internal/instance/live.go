@@ -185,6 +185,16 @@ func (m *Manager) configInput(cluster *dbv1alpha1.PostgresCluster) config.Input 
 	}
 }
 
+// connInfo is how this instance reaches another one by its own name.
+func (m *Manager) connInfo(cluster *dbv1alpha1.PostgresCluster, instance string) string {
+	return config.InstanceConnInfo(m.configInput(cluster), instance, "postgres")
+}
+
+// peerNames are the other members of the cluster.
+func (m *Manager) peerNames(cluster *dbv1alpha1.PostgresCluster) []string {
+	return slices.DeleteFunc(slices.Clone(cluster.Status.InstanceNames), func(name string) bool { return name == m.options.Instance })
+}
+
 // osUser is the name that PostgreSQL sees for a connection from this process.
 func osUser() string {
 	if current, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {

@@ -247,7 +247,7 @@ func (m *Manager) awaitSlot(ctx context.Context, cluster *dbv1alpha1.PostgresClu
 	for {
 		// Before there is a primary its name leads nowhere, and DNS remembers that.
 		if primary := cluster.Status.CurrentPrimary; primary != "" && primary == cluster.Status.TargetPrimary {
-			connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
+			connInfo := m.connInfo(cluster, primary)
 			if primaryHasSlot(ctx, connInfo, naming.Slot(m.options.Instance)) {
 				return primary, connInfo, nil
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/my-org/postgres-operator/internal/instance/config"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
-	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/postgres"
 	"github.com/my-org/postgres-operator/internal/protocol"
 )
@@ -124,8 +123,8 @@ func (m *Manager) awaitSource(ctx context.Context, cluster *dbv1alpha1.PostgresC
 func (m *Manager) askSource(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, patience time.Duration) (sql.Source, error) {
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	connInfo := config.InstanceConnInfo(m.configInput(cluster), cluster.Status.CurrentPrimary, "postgres")
-	return sql.ObserveSource(asking, connInfo, naming.Slot(m.options.Instance))
+	connInfo := m.connInfo(cluster, cluster.Status.CurrentPrimary)
+	return sql.ObserveSource(asking, connInfo)
 }
 
 // rejoinMethod is what has to be done; nil if the data can follow as it is.
@@ -183,7 +182,7 @@ func (m *Manager) awaitPermission(ctx context.Context, need *protocol.Rejoin) er
 // recognised as this cluster's comes here.
 func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, primary string) error {
 	path := m.options.Paths.Data
-	connInfo := config.InstanceConnInfo(m.configInput(cluster), primary, "postgres")
+	connInfo := m.connInfo(cluster, primary)
 	if err := m.supervisor.Clear(path); err != nil {
 		return err
 	}

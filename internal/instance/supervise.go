@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
-	"github.com/my-org/postgres-operator/internal/instance/config"
 	"github.com/my-org/postgres-operator/internal/instance/process"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/instance/volume"
@@ -59,8 +58,8 @@ type supervision struct {
 }
 
 // supervise stays with a running server: it reports, reloads, keeps slots and
-// password in line, and returns when the server has ended. If
-// the context ends, it stops the server.
+// password in line, and returns when the server has ended. If the context ends, it
+// stops the server.
 func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster, writable bool, generation int64) error {
 	s := &supervision{Manager: m, postmaster: postmaster, writable: writable, promoted: writable, generation: generation, streamed: time.Now()}
 	m.cannotFollow = nil // what was said of earlier data, or of an earlier part, is over
@@ -259,10 +258,8 @@ func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 		return
 	}
 	var wanted []string
-	for _, name := range cluster.Status.InstanceNames {
-		if name != s.options.Instance {
-			wanted = append(wanted, naming.Slot(name))
-		}
+	for _, name := range s.peerNames(cluster) {
+		wanted = append(wanted, naming.Slot(name))
 	}
 	if err := sql.EnsureSlots(working, s.connection, wanted, s.ourSlot); err != nil {
 		s.log.Error("the replication slots could not be brought up to date", "error", err)
@@ -285,7 +282,7 @@ func (s *supervision) advanceSlots(ctx context.Context, cluster *dbv1alpha1.Post
 	if primary == "" || primary == s.options.Instance || !s.report.Streaming {
 		return
 	}
-	kept, err := sql.PrimarySlots(ctx, config.InstanceConnInfo(s.configInput(cluster), primary, "postgres"))
+	kept, err := sql.PrimarySlots(ctx, s.connInfo(cluster, primary))
 	if err != nil {
 		s.log.Warn("the primary's replication slots are not known", "error", err)
 		return

@@ -17,7 +17,7 @@ func checkFailover(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 
 func checkReplication(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 	spec := cluster.Spec.Replication.Synchronous
-	if spec != nil && max(spec.Number, 1) >= cluster.Spec.Replicas {
+	if spec != nil && spec.Acknowledgements() >= cluster.Spec.Replicas {
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "replication", "synchronous", "number"), spec.Number,
 			"must be less than spec.replicas, since the primary does not wait for itself")}
 	}

@@ -152,7 +152,7 @@ func proven(s *state.Snapshot, from string, heard []string) (bool, string) {
 			proof = false
 			continue
 		}
-		standbys := slices.DeleteFunc(slices.Clone(rule.Standbys), func(n string) bool { return n == from })
+		standbys := rule.Replicas(from)
 		answering := 0
 		for _, name := range standbys {
 			if slices.Contains(heard, name) {

@@ -550,8 +550,7 @@ func (s *incidents) report(n *node, before state.ReportEntry) state.ReportEntry 
 		}
 	}
 	if rule := s.cluster.Status.Synchronous; rule != nil && n.role == protocol.RolePrimary {
-		report.SynchronousNames = postgres.SynchronousNames(string(rule.Wanted.Method), int(rule.Wanted.Number),
-			slices.DeleteFunc(slices.Clone(rule.Wanted.Standbys), func(name string) bool { return name == n.name }))
+		report.SynchronousNames = postgres.SynchronousNames(string(rule.Wanted.Method), int(rule.Wanted.Number), rule.Wanted.Replicas(n.name))
 	}
 	entry := state.ReportEntry{Known: true, Report: report, At: s.now, DownSince: before.DownSince}
 	if n.role != protocol.RoleNone {

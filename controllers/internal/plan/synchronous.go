@@ -45,7 +45,7 @@ func wantedRule(s *state.Snapshot, a Assignment) dbv1alpha1.SynchronousRule {
 	if spec == nil || len(a.Members) < 2 {
 		return dbv1alpha1.SynchronousRule{Method: dbv1alpha1.SynchronousAny}
 	}
-	rule := dbv1alpha1.SynchronousRule{Method: spec.Method, Number: max(spec.Number, 1), Standbys: byPreference(s, a.Members)}
+	rule := dbv1alpha1.SynchronousRule{Method: spec.Method, Number: spec.Acknowledgements(), Standbys: byPreference(s, a.Members)}
 	if rule.Method == "" {
 		rule.Method = dbv1alpha1.SynchronousAny
 	}
@@ -78,6 +78,6 @@ func inForce(s *state.Snapshot, a Assignment, rule dbv1alpha1.SynchronousRule) b
 	if a.Change != nil || !leads(primary) {
 		return false
 	}
-	names := slices.DeleteFunc(slices.Clone(rule.Standbys), func(n string) bool { return n == a.TargetPrimary })
-	return primary.Report.Report.SynchronousNames == postgres.SynchronousNames(string(rule.Method), int(rule.Number), names)
+	return primary.Report.Report.SynchronousNames ==
+		postgres.SynchronousNames(string(rule.Method), int(rule.Number), rule.Replicas(a.TargetPrimary))
 }

@@ -61,7 +61,7 @@ func ready(in Input, available, progressing, degraded metav1.Condition) metav1.C
 // synchronous: commits are acknowledged by as many replicas as asked for.
 func synchronous(in Input) metav1.Condition {
 	spec := in.Snapshot.Cluster.Spec.Replication.Synchronous
-	number := max(spec.Number, 1)
+	number := spec.Acknowledgements()
 	recorded := in.Plan.Assignment.Synchronous
 	primary := in.Snapshot.Instance(in.Plan.Assignment.TargetPrimary)
 	if recorded == nil || !primary.IsPrimary() {

@@ -136,11 +136,7 @@ func SynchronousNames(cluster *dbv1alpha1.PostgresCluster, instance string) stri
 		return ""
 	}
 	rule := cluster.Status.Synchronous.Wanted
-	return postgres.SynchronousNames(string(rule.Method), int(rule.Number), without(rule.Standbys, instance))
-}
-
-func without(names []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+	return postgres.SynchronousNames(string(rule.Method), int(rule.Number), rule.Replicas(instance))
 }
 
 // PrimaryConnInfo is how a replica reaches the primary: through the Service, with

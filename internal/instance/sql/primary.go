@@ -19,8 +19,6 @@ type Source struct {
 	CheckpointTimeline uint32
 	// OldestWAL is where the oldest WAL begins that the primary still has.
 	OldestWAL postgres.LSN
-	// Slot tells whether the replica has a slot of use there.
-	Slot bool
 }
 
 const observeSource = `
@@ -30,12 +28,11 @@ select pg_is_in_recovery(),
        case when pg_is_in_recovery() then 0
             else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
        coalesce((select min(substr(name, 9)) from pg_ls_dir('pg_wal', true, false) name where name ~ '^[0-9A-F]{24}$'), ''),
-       (select setting::bigint from pg_settings where name = 'wal_segment_size'),
-       exists (select from pg_replication_slots where slot_name = $1::name and wal_status is distinct from 'lost')`
+       (select setting::bigint from pg_settings where name = 'wal_segment_size')`
 
 // ObserveSource asks the server at the connection string, which has to be a
 // primary.
-func ObserveSource(ctx context.Context, connInfo, slot string) (Source, error) {
+func ObserveSource(ctx context.Context, connInfo string) (Source, error) {
 	connection, err := ConnectPrimary(ctx, connInfo)
 	if err != nil {
 		return Source{}, err
@@ -46,7 +43,7 @@ func ObserveSource(ctx context.Context, connInfo, slot string) (Source, error) {
 	var timeline, checkpoint int64
 	var oldest string
 	var segment int64
-	if err := connection.QueryRow(ctx, observeSource, slot).Scan(&recovering, &s.SystemIdentifier, &checkpoint, &timeline, &oldest, &segment, &s.Slot); err != nil {
+	if err := connection.QueryRow(ctx, observeSource).Scan(&recovering, &s.SystemIdentifier, &checkpoint, &timeline, &oldest, &segment); err != nil {
 		return Source{}, fmt.Errorf("observe the primary: %w", err)
 	}
 	if recovering {

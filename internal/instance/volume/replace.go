@@ -27,15 +27,23 @@ func Sweep(path string) error {
 	return nil
 }
 
-// Discard removes a data directory. The caller has recognised it as a copy of this
-// cluster's data that another instance has in a better state.
-func Discard(path string) error {
+// setAside takes its name from a data directory: from here on it is not taken for
+// one any more, whole or not.
+func setAside(path string) error {
 	if err := Sweep(path); err != nil {
 		return err
 	}
-	// From here on it is not taken for a data directory any more, whole or not.
 	if err := os.Rename(path, path+removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set the old data aside: %w", err)
+	}
+	return nil
+}
+
+// Discard removes a data directory. The caller has recognised it as a copy of this
+// cluster's data that another instance has in a better state.
+func Discard(path string) error {
+	if err := setAside(path); err != nil {
+		return err
 	}
 	if err := syncFileSystem(filepath.Dir(path)); err != nil {
 		return err
@@ -55,11 +63,8 @@ func Replace(temporary string, marker Marker) error {
 	if err := syncFileSystem(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := Sweep(path); err != nil {
+	if err := setAside(path); err != nil {
 		return err
-	}
-	if err := os.Rename(path, path+removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set the old data aside: %w", err)
 	}
 	if err := EndRewind(path); err != nil {
 		return err
