@@ -22,6 +22,10 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ /{printf "\n%s\n", substr($$0, 5)} /^## [A-Z]/{printf "\n%s\n", substr($$0, 4)} /^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
+# Whatever cluster and registry the shell is set to: the demo is local.
+demo: export KUBECONFIG :=
+demo: export IMAGE_REGISTRY :=
+demo: export OPERATOR_IMAGE :=
 demo: cluster-up images postgres-images deploy ## From nothing to a real PostgreSQL cluster of three instances that you can query.
 	hack/demo.sh
 

@@ -13,7 +13,7 @@ if ! kubectl wait --for=condition=Ready postgrescluster/db --timeout 5m; then
   exit 1
 fi
 kubectl get postgrescluster db
-kubectl exec db-primary-0 -c postgres -- psql -X -c 'select application_name, state, sync_state from pg_stat_replication' app
+kubectl exec svc/db-primary -c postgres -- psql -X -c 'select application_name, state, sync_state from pg_stat_replication' app
 
 cat <<END
 
@@ -22,8 +22,8 @@ A PostgreSQL cluster of three instances is running. Query it:
   export KUBECONFIG=$KUBECONFIG
   export PATH=${POSTGRES_OPERATOR_CACHE:-$HOME/.cache/postgres-operator}/bin:\$PATH
   kubectl get postgrescluster db
-  kubectl exec -it db-primary-0 -c postgres -- psql app
-  kubectl get secret db-app -o jsonpath='{.data.uri}' | base64 -d    # what an application connects with
+  kubectl exec -it svc/db-primary -c postgres -- psql app
+  kubectl get secret db-app -o jsonpath='{.data.uri}' | base64 -d; echo    # what an application in the cluster connects with
 
 Remove it with:  kubectl delete postgrescluster db   (its data too),  make cluster-down
 END

@@ -156,14 +156,14 @@ func (g *guard) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) 
 	}
 	g.nextRenew = time.Now().Add(spec.RenewInterval())
 	g.inBackground(func() func() {
-		take := g.lease.Renew
-		if g.fresh {
-			take = g.lease.Acquire
-		}
 		// One that hangs leaves time for others.
 		requesting, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(spec.RenewInterval()/2, renewAtLeast))
 		defer cancel()
-		held, err := take(requesting, spec.LeaseDuration())
+		take := func() (bool, error) { return g.lease.Renew(requesting, spec.LeaseDuration()) }
+		if g.fresh {
+			take = func() (bool, error) { return g.lease.Acquire(requesting, spec.LeaseDuration(), nil) }
+		}
+		held, err := take()
 		return func() {
 			g.failed, g.notSaved = err != nil, lease.NotSaved(err)
 			switch {
@@ -256,6 +256,10 @@ func (m *Manager) Confirm(ctx context.Context, question protocol.Question) proto
 	}
 	return answer
 }
+
+// knowsItsWord tells whether a word that this instance gave, before its process or its
+// pod was replaced, must be over by now.
+func (m *Manager) knowsItsWord() bool { return time.Since(m.born) >= protocol.GrantTime }
 
 // beginToLead tells whether this instance may go for the Lease: not before the
 // word that it gave to another is over. From then on it gives none.

@@ -2,10 +2,12 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/lease"
 	"github.com/my-org/postgres-operator/internal/instance/sql"
 	"github.com/my-org/postgres-operator/internal/naming"
 	"github.com/my-org/postgres-operator/internal/postgres"
@@ -42,11 +44,17 @@ func (s *supervision) promote(ctx context.Context, cluster *dbv1alpha1.PostgresC
 	}
 	s.setState(protocol.StatePromoting)
 	if !s.writable {
-		if !s.mayTakeLease(ctx, cluster) {
+		if !s.knowsItsWord() {
 			return
 		}
-		if lacking := s.lacking(ctx, cluster); lacking != "" {
-			s.refuse(ctx, cluster, lacking)
+		held, err := s.takeLease(ctx, cluster, s.hasAll(ctx, cluster))
+		var lacking lackingError
+		if errors.As(err, &lacking) {
+			s.refuse(cluster, lacking)
+		} else if err != nil {
+			s.log.Warn("the Lease cannot be taken yet", "error", err)
+		}
+		if !held {
 			return
 		}
 		s.log.Info("promoting", "change", cluster.Status.PrimaryChange)
@@ -63,66 +71,68 @@ func (s *supervision) promote(ctx context.Context, cluster *dbv1alpha1.PostgresC
 	go s.checkpoint(ctx)
 }
 
-// mayTakeLease tries once to take the Lease.
-func (m *Manager) mayTakeLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) bool {
+// takeLease tries once to take the Lease, on a condition if there is one.
+func (m *Manager) takeLease(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, condition lease.Condition) (bool, error) {
 	if !m.beginToLead() {
-		return false // its word to the former primary is not over
+		return false, nil // its word to the former primary is not over
 	}
-	held, err := m.lease.Acquire(ctx, cluster.Spec.Failover.LeaseDuration())
+	held, err := m.lease.Acquire(ctx, cluster.Spec.Failover.LeaseDuration(), condition)
 	if !held {
 		m.endToLead()
 	}
-	if err != nil {
-		m.log.Warn("the Lease cannot be taken yet", "error", err)
-	}
-	return held
+	return held, err
 }
 
-// lacking says what this replica lacks of what the former primary had written
-// before it stopped on request; empty if nothing. After a failover nobody knows,
-// and the operator has chosen the one that has most.
-func (s *supervision) lacking(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) string {
+// lackingError says what a replica lacks of what the former primary had written.
+type lackingError string
+
+func (e lackingError) Error() string { return string(e) }
+
+// hasAll is the condition of a planned change: this replica has all that the former
+// primary had written before it stopped. After a failover nobody knows, and the
+// operator has chosen the one that has most. Whoever has taken the Lease may have been
+// written to, so the condition comes before.
+func (s *supervision) hasAll(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) lease.Condition {
 	change := cluster.Status.PrimaryChange
 	if change == nil || change.Type != dbv1alpha1.PrimaryChangeSwitchover {
-		return ""
+		return nil
 	}
-	looking, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	final, err := postgres.ParseLSN(s.lease.FinalLSN())
-	if err != nil {
-		return fmt.Sprintf("instance %s did not say where its WAL ends: it did not stop cleanly", change.From)
+	return func(finalLSN string) error {
+		final, err := postgres.ParseLSN(finalLSN)
+		if err != nil {
+			return lackingError(fmt.Sprintf("instance %s did not say where its WAL ends: it did not stop cleanly", change.From))
+		}
+		looking, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		seen, err := sql.Observe(looking, s.connection, naming.UserReplication)
+		if err != nil {
+			return fmt.Errorf("compare with what instance %s had written: %w", change.From, err)
+		}
+		received, err := postgres.ParseLSN(seen.ReceivedLSN)
+		// The last record is the checkpoint that begins at the final position.
+		if err != nil || received <= final {
+			return lackingError(fmt.Sprintf("this replica has received WAL up to %s, and instance %s had written up to %s",
+				seen.ReceivedLSN, change.From, finalLSN))
+		}
+		return nil
 	}
-	seen, err := sql.Observe(looking, s.connection, naming.UserReplication)
-	if err != nil {
-		return fmt.Sprintf("this replica does not answer: %v", err)
-	}
-	received, err := postgres.ParseLSN(seen.ReceivedLSN)
-	// The last record is the checkpoint that begins at the final position.
-	if err != nil || received <= final {
-		return fmt.Sprintf("this replica has received WAL up to %s, and instance %s had written up to %s", seen.ReceivedLSN, change.From, s.lease.FinalLSN())
-	}
-	return ""
 }
 
-// refuse gives the Lease back, as it was, so that the former primary can go on.
-func (s *supervision) refuse(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, lacking string) {
+// refuse says that this replica does not let itself be promoted, and for which change.
+func (s *supervision) refuse(cluster *dbv1alpha1.PostgresCluster, lacking lackingError) {
 	s.log.Error("the promotion is refused", "reason", lacking)
-	s.refused = cluster.Status.PrimaryChange.Number
-	if err := s.lease.Release(ctx, s.lease.FinalLSN()); err != nil {
-		s.log.Warn("the Lease ends by itself", "error", err)
-	}
-	s.endToLead()
 	s.update(func(r *protocol.Report) {
 		r.State = protocol.StateRunning
-		r.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: lacking}
+		r.Refusal = &protocol.Refusal{Change: cluster.Status.PrimaryChange.Number, Message: string(lacking)}
+		r.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: string(lacking)}
 	})
 }
 
 // refusedChange tells whether the change under way was refused already; the
 // operator hears it and takes it back.
-func (s *supervision) refusedChange(cluster *dbv1alpha1.PostgresCluster) bool {
-	change := cluster.Status.PrimaryChange
-	return change != nil && change.Number == s.refused
+func (m *Manager) refusedChange(cluster *dbv1alpha1.PostgresCluster) bool {
+	change, refusal := cluster.Status.PrimaryChange, m.report.Refusal
+	return change != nil && refusal != nil && change.Number == refusal.Change
 }
 
 // checkpoint writes the new timeline into the control file, where pg_rewind of
@@ -139,7 +149,7 @@ func (s *supervision) checkpoint(ctx context.Context) {
 }
 
 // cutStream makes a replica stop receiving while candidates are compared, so that
-// what it has received stays as it is reported, and go on afterwards.
+// what it has received is known and stays as it is reported, and go on afterwards.
 func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
 	var wanted int64
 	if change := cluster.Status.PrimaryChange; change != nil && change.To == "" && !s.writable {
@@ -157,8 +167,8 @@ func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.Postgre
 		return
 	}
 	for wanted != 0 {
-		receiving, err := sql.Receiving(cutting, s.connection)
-		if err == nil && !receiving {
+		still, err := sql.StandsStill(cutting, s.connection)
+		if err == nil && still {
 			break
 		}
 		if cutting.Err() != nil {

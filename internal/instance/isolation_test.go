@@ -285,6 +285,10 @@ func TestAPeerHoldsStillForAsLongAsItsWordLasts(t *testing.T) {
 	assert.True(t, m.beginToLead(), "which is over")
 	m.endToLead()
 
+	assert.False(t, m.knowsItsWord(), "one that an earlier life of the process gave may not be over")
+	m.born = time.Now().Add(-protocol.GrantTime)
+	assert.True(t, m.knowsItsWord())
+
 	target := cluster.DeepCopy()
 	target.Status.TargetPrimary = replicaName
 	m.watcher.Set(target)

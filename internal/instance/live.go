@@ -157,17 +157,22 @@ func (m *Manager) awaitLease(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 	if cluster.Spec.Replicas < 2 && len(cluster.Status.InstanceNames) < 2 {
 		return nil
 	}
-	for !m.mayTakeLease(ctx, cluster) {
+	for {
+		// Before each try: even the right to be the primary for a moment is another's.
+		if now := m.watcher.Get(); !m.mayLead(now) {
+			return fmt.Errorf("this instance is not to be the primary now; target is %s", now.Status.TargetPrimary)
+		}
+		if held, err := m.takeLease(ctx, cluster, nil); err != nil {
+			m.log.Warn("the Lease cannot be taken yet", "error", err)
+		} else if held {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(leaseRetry): // a Lease that is released is taken at once
 		}
-		if now := m.watcher.Get(); !m.mayLead(now) {
-			return fmt.Errorf("this instance is not to be the primary now; target is %s", now.Status.TargetPrimary)
-		}
 	}
-	return nil
 }
 
 // writeConfiguration renders the configuration and tells whether it differs from

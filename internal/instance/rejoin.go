@@ -65,9 +65,23 @@ func (m *Manager) rejoin(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 			return m.rejoined(following, err)
 		}
 		m.log.Error("pg_rewind failed; the data is copied anew", "error", err)
+		if !m.present(following, primary) {
+			return m.rejoined(following, err) // it may be the primary that failed
+		}
 		need.Message += "; pg_rewind: " + err.Error()
 	}
-	return m.rejoined(following, m.recopy(following, need))
+	return m.rejoined(following, m.recopy(following, need, primary))
+}
+
+// present tells whether an instance is still the primary, and answers as one.
+func (m *Manager) present(ctx context.Context, primary string) bool {
+	cluster := m.watcher.Get()
+	status := cluster.Status
+	if status.PrimaryChange != nil || status.CurrentPrimary != primary || status.TargetPrimary != primary {
+		return false
+	}
+	source, err := m.askSource(ctx, cluster, askTime)
+	return err == nil && source.SystemIdentifier == status.SystemIdentifier && int64(source.History.Timeline) >= status.Timeline
 }
 
 // rejoined counts what failed, tells it if it goes on, and pauses. If the context
@@ -88,6 +102,9 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 	m.log.Error("the data could not be rebuilt", "failures", m.rejoinFailures, "pause", pause.String(), "error", err)
 	m.update(func(r *protocol.Report) {
 		r.State = protocol.StateWaitingToRejoin
+		if r.Rejoin != nil {
+			r.Rejoin = &protocol.Rejoin{Method: r.Rejoin.Method, Message: r.Rejoin.Message, Attempts: m.rejoinFailures, Paused: true}
+		}
 		if m.rejoinFailures >= tellAfter {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemRejoinFailed,
 				Message: fmt.Sprintf("the data could not be made to follow the primary, %d times; the next try is in %s: %v", m.rejoinFailures, pause, err)}
@@ -217,9 +234,9 @@ func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 }
 
 // recopy replaces the data by a new copy of the primary. If the volume has no room
-// for both, the old goes first: the primary has just answered, and whatever the old
+// for both, the old goes first, when the primary has just answered: whatever the old
 // data had that it lacks cannot be used any more.
-func (m *Manager) recopy(ctx context.Context, need *protocol.Rejoin) error {
+func (m *Manager) recopy(ctx context.Context, need *protocol.Rejoin, primary string) error {
 	path := m.options.Paths.Data
 	m.update(func(r *protocol.Report) {
 		r.Rejoin = &protocol.Rejoin{Method: protocol.RejoinClone, Message: need.Message, Attempts: m.rejoinFailures}
@@ -233,6 +250,9 @@ func (m *Manager) recopy(ctx context.Context, need *protocol.Rejoin) error {
 		return err
 	}
 	if available < used+used/10+diskReserve {
+		if !m.present(ctx, primary) {
+			return fmt.Errorf("the volume has no room for two copies, and primary %s does not answer: the old copy is kept", primary)
+		}
 		m.log.Warn("the volume has no room for two copies; the old one is removed first", "usedBytes", used, "availableBytes", available)
 		if err := volume.Discard(path); err != nil {
 			return err

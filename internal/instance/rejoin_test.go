@@ -204,6 +204,38 @@ func TestAReplicaThatStillReplaysWhatItHasIsLeftAlone(t *testing.T) {
 	assert.NotContains(t, replica.logText(), "cannot follow")
 }
 
+func TestAReplicaThatStillReplaysIsNotComparedYet(t *testing.T) {
+	w := newWorld(t, primaryName, replicaName)
+	primary, replica := w.pair()
+	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"recovery_min_apply_delay": "1h"}
+	w.cluster.Generation++
+	w.save()
+	require.Eventually(t, func() bool { return replica.sql("app", "show recovery_min_apply_delay") == "1h" }, time.Minute, 50*time.Millisecond)
+	primary.sql("app", "insert into rows values (1)")
+	end, err := postgres.ParseLSN(primary.sql("app", "select pg_current_wal_flush_lsn()"))
+	require.NoError(t, err)
+	hasAll := func(r protocol.Report) bool {
+		received, err := postgres.ParseLSN(r.ReceivedLSN)
+		return err == nil && received >= end
+	}
+	replica.awaitReport("all WAL", hasAll)
+	replica.kill() // only PostgreSQL's memory says what was received
+	primary.kill()
+	w.cluster.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 7, Type: dbv1alpha1.PrimaryChangeFailover, From: primaryName}
+	w.save()
+	replica.start()
+	replica.awaitReport("a replica without a primary", func(r protocol.Report) bool { return r.Role == protocol.RoleReplica })
+	assert.Never(t, func() bool {
+		report, err := replica.report()
+		return err == nil && report.StreamCut != 0 && !hasAll(report)
+	}, lookTime+2*time.Second, 50*time.Millisecond, "it is taken for one that lacks an acknowledged commit")
+	w.cluster.Spec.PostgreSQL.Parameters = nil
+	w.cluster.Generation++
+	w.save()
+	report := replica.awaitReport("that it stands still", func(r protocol.Report) bool { return r.StreamCut == 7 })
+	assert.True(t, hasAll(report), "%+v", report)
+}
+
 // promoteAlone makes the data of a pod that does not run a primary's of which
 // nobody has heard: a row is written, and the machine fails before the first
 // checkpoint.
@@ -277,6 +309,38 @@ func TestTheOldCopyGoesFirstIfThereIsNoRoomForTwo(t *testing.T) {
 	w.rejoins(primary, replica)
 	assert.Contains(t, primary.logText(), "no room for two copies")
 	assert.NoFileExists(t, filepath.Join(primary.volume, "data.rewinding"))
+}
+
+func TestTheOnlyCopyIsKeptWhileThePrimaryDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	mount := t.TempDir()
+	w.command("mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", mount)
+	t.Cleanup(func() { w.command("umount", mount) })
+	data := filepath.Join(mount, "data")
+	require.NoError(t, os.Mkdir(data, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "rows"), make([]byte, 20<<20), 0o600))
+	cluster := w.cluster.DeepCopy()
+	cluster.Status.CurrentPrimary, cluster.Status.TargetPrimary = replicaName, replicaName
+	lost := cluster.DeepCopy()
+	lost.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 1}
+	for name, cluster := range map[string]*dbv1alpha1.PostgresCluster{"it does not answer": cluster, "it is being replaced": lost} {
+		t.Run(name, func(t *testing.T) {
+			m := New(Options{Cluster: "db", Namespace: "t", Instance: primaryName, Paths: Paths{Data: data}}, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), &onlyLease{})
+			require.ErrorContains(t, m.recopy(t.Context(), &protocol.Rejoin{}, replicaName), "the old copy is kept")
+			assert.FileExists(t, filepath.Join(data, "rows"))
+		})
+	}
+}
+
+func TestOneThatIsNotToLeadDoesNotTakeAFreeLease(t *testing.T) {
+	cluster := &dbv1alpha1.PostgresCluster{}
+	cluster.Spec.Replicas = 2
+	cluster.Status.TargetPrimary = primaryName
+	cluster.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 1, From: primaryName} // another is being chosen
+	free := &onlyLease{}
+	m := New(Options{Cluster: "db", Instance: primaryName}, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), free)
+	require.ErrorContains(t, m.awaitLease(t.Context(), cluster), "not to be the primary")
+	assert.Nil(t, free.lease.Spec.HolderIdentity)
 }
 
 func TestWhatWaitsForAPrimaryEndsWhenThereIsAnother(t *testing.T) {

@@ -49,7 +49,6 @@ type supervision struct {
 	lastUpkeep time.Time
 	generation int64 // of the cluster whose configuration is in force
 	promoted   bool  // it does not have to be promoted any more
-	refused    int64 // the number of the change of the primary that was refused
 	steady     int   // looks in a row that found the replica streaming
 	// streamed is when the replica last streamed, or was asked about, or started.
 	streamed time.Time
@@ -75,6 +74,8 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 		case <-ctx.Done():
 			return s.stop(ctx)
 		case <-postmaster.Done():
+			// Sessions that are busy outlive it; they are not waited for.
+			m.supervisor.EndOrphans()
 			return fmt.Errorf("postgres ended (%s): %s", ending(postmaster.Err()), orDefault(m.postgresLog.LastFatal(), "it said nothing"))
 		case <-m.watcher.Changed():
 			s.lastUpkeep = time.Time{}
@@ -129,8 +130,11 @@ func (s *supervision) stop(ctx context.Context) error {
 	s.heartbeat(true)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	if s.connection != nil && s.writable {
-		// A checkpoint while clients are still served shortens the one without them.
+	change := s.watcher.Get().Status.PrimaryChange
+	failover := change != nil && change.Type == dbv1alpha1.PrimaryChangeFailover
+	if s.connection != nil && s.writable && !failover {
+		// A checkpoint while clients are still served shortens the one without them. In a
+		// failover every commit that is still made is lost.
 		if _, err := s.connection.Exec(stopping, "checkpoint"); err != nil {
 			s.log.Warn("the checkpoint before the stop failed", "error", err)
 		}
@@ -195,7 +199,10 @@ func (s *supervision) look(ctx context.Context) bool {
 		}
 		r.Role, r.StreamCut = protocol.RolePrimary, 0
 		if seen.InRecovery {
-			r.Role, r.StreamCut = protocol.RoleReplica, max(s.cut, 0)
+			r.Role = protocol.RoleReplica
+		}
+		if seen.InRecovery && seen.StandsStill {
+			r.StreamCut = max(s.cut, 0)
 		}
 		if r.SynchronousNames = s.synchronous; s.synchronous != seen.SynchronousNames {
 			r.SynchronousNames = "" // not in force for everybody until the next look

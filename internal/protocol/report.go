@@ -149,6 +149,9 @@ type Report struct {
 	// StreamCut is the number of the change of the primary for which this replica
 	// has stopped receiving WAL, so that ReceivedLSN stays; 0 if it receives.
 	StreamCut int64 `json:"streamCut,omitempty"`
+	// Refusal of a promotion; nil if there was none. It stays until another change of
+	// the primary.
+	Refusal *Refusal `json:"refusal,omitempty"`
 	// Rejoin is what has to be done to the data, in StateWaitingToRejoin and
 	// StateRejoining.
 	Rejoin *Rejoin `json:"rejoin,omitempty"`
@@ -177,6 +180,15 @@ type Rejoin struct {
 	Message string `json:"message"`
 	// Attempts that failed so far.
 	Attempts int `json:"attempts,omitempty"`
+	// Paused: the last attempt failed, and the next is not due yet.
+	Paused bool `json:"paused,omitempty"`
+}
+
+// Refusal says why an instance was not promoted.
+type Refusal struct {
+	// Change is the number of the change of the primary that was refused.
+	Change  int64  `json:"change"`
+	Message string `json:"message"`
 }
 
 // ReplicaConnection is one WAL sender of a primary.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -87,6 +88,7 @@ func (t *Tracker) see(object any) {
 	seen := state.Lease{
 		Known: true, Holder: ptr.Deref(lease.Spec.HolderIdentity, ""), Version: lease.ResourceVersion, ChangedAt: t.now(),
 		Duration:    time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
+		AcquiredAt:  ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time,
 		Transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0), FinalLSN: lease.Annotations[naming.AnnotationFinalLSN],
 	}
 	t.mutex.Lock()

@@ -21,7 +21,10 @@ const (
 // loss is why the primary needs a successor. A handover is one that the primary
 // itself takes part in, or has: it stops cleanly, and says where its WAL ends.
 type loss struct {
-	handover        bool
+	handover bool
+	// answers: its instance manager does, so that it may also come back by itself;
+	// without anybody who could take over, it is left to that.
+	answers         bool
 	reason, message string
 }
 
@@ -37,7 +40,7 @@ func findLoss(s *state.Snapshot, p *Plan) *loss {
 		// It has stopped and released; whatever comes up in its place takes longer than
 		// a replica.
 		return &loss{handover: true, reason: "PrimaryStopped", message: "instance " + name + " has stopped cleanly"}
-	case primary.Dead():
+	case s.Dead(primary):
 		return deadContainer(s, p, name, primary)
 	case s.Lease.HeldBy(name) && s.Lease.Expired(s.Now):
 		return silent(s, p, name, primary)
@@ -93,8 +96,8 @@ func silent(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *l
 		p.again(silentTime)
 		return nil
 	}
-	if report.Known && report.Report.Role == protocol.RoleNone {
-		return &loss{reason: "Isolated", message: "instance " + name + " does not renew its Lease, and has stopped PostgreSQL"}
+	if report.Known && report.Report.Role == protocol.RoleNone && !diskFull(report.Report) {
+		return &loss{answers: true, reason: "Isolated", message: "instance " + name + " does not renew its Lease, and has stopped PostgreSQL"}
 	}
 	return nil
 }
@@ -103,7 +106,7 @@ func silent(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *l
 // not cured by a failover.
 func down(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *loss {
 	report := primary.Report.Report
-	if report.Problem != nil && report.Problem.Reason == protocol.ProblemDiskFull {
+	if diskFull(report) {
 		return nil
 	}
 	limit := s.Cluster.Spec.Failover.PrimaryDown()
@@ -116,5 +119,9 @@ func down(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *los
 	if report.Problem != nil {
 		why += ": " + report.Problem.Message
 	}
-	return &loss{reason: "PrimaryDown", message: why}
+	return &loss{answers: true, reason: "PrimaryDown", message: why}
+}
+
+func diskFull(report protocol.Report) bool {
+	return report.Problem != nil && report.Problem.Reason == protocol.ProblemDiskFull
 }

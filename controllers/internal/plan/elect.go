@@ -57,7 +57,7 @@ func elect(s *state.Snapshot, p *Plan) {
 	}
 	proof, why := proven(s, change.From, heard)
 	if len(candidates) == 0 {
-		why = fmt.Sprintf("no replica can take over: one has to answer that has finished its copy, is on timeline %d and is not fenced", p.Assignment.Timeline)
+		why = noCandidate(p.Assignment)
 	}
 	if why != "" {
 		if waited < cutTime || !revertElection(s, p) {
@@ -80,7 +80,7 @@ func elect(s *state.Snapshot, p *Plan) {
 func revertElection(s *state.Snapshot, p *Plan) bool {
 	from := p.Assignment.Change.From
 	report, answers := lastReport(s.Instance(from))
-	if !answers || report.Problem != nil || report.State == protocol.StateFenced {
+	if !answers || report.State == protocol.StateFenced || report.State == protocol.StateBlocked || diskFull(report) {
 		return false
 	}
 	p.end(s, dbv1alpha1.PrimaryChangeReverted, "instance "+from+" answers again, and no replica could take over")
@@ -91,27 +91,57 @@ func revertElection(s *state.Snapshot, p *Plan) bool {
 // that have cut their stream, whatever timeline they are on; and those that are
 // still to cut it or have not answered yet.
 func candidates(s *state.Snapshot, a Assignment) (ready, heard, pending []string) {
-	for _, name := range a.Members {
-		instance := s.Instance(name)
-		if name == a.Change.From || instance == nil || instance.Pod == nil || naming.Fenced(s.Cluster.Annotations, name) {
-			continue
-		}
-		entry := instance.Report
-		switch report := entry.Report; {
-		case entry.Error == "" && !entry.Known:
-			pending = append(pending, name) // this operator has just started
-		case !entry.Current() || report.Role != protocol.RoleReplica:
-		case report.StreamCut != a.Change.Number:
-			pending = append(pending, name)
-		default:
+	replicas, unknown := replicasOf(s, a, a.Change.From)
+	for _, name := range replicas {
+		if s.Instance(name).Report.Report.StreamCut == a.Change.Number {
 			heard = append(heard, name)
-			// A later one is that of a primary which nobody has seen lead.
-			if int64(report.Timeline) >= a.Timeline {
-				ready = append(ready, name)
-			}
+		} else {
+			pending = append(pending, name)
 		}
 	}
-	return ready, heard, pending
+	return onTimeline(s, a, heard), heard, append(pending, unknown...)
+}
+
+// replicasOf are the replicas that answer, beside one instance; and those of which
+// this operator, which has just started, knows nothing yet. One that is fenced is
+// neither.
+func replicasOf(s *state.Snapshot, a Assignment, former string) (answering, unknown []string) {
+	for _, name := range a.Members {
+		instance := s.Instance(name)
+		if name == former || instance == nil || instance.Pod == nil || naming.Fenced(s.Cluster.Annotations, name) {
+			continue
+		}
+		switch entry := instance.Report; {
+		case entry.Error == "" && !entry.Known:
+			unknown = append(unknown, name)
+		case entry.Current() && entry.Report.Role == protocol.RoleReplica:
+			answering = append(answering, name)
+		}
+	}
+	return answering, unknown
+}
+
+// onTimeline are those that are on the known timeline; a later one is that of a
+// primary which nobody has seen lead.
+func onTimeline(s *state.Snapshot, a Assignment, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return int64(s.Instance(name).Report.Report.Timeline) < a.Timeline
+	})
+}
+
+// nobody says why no replica could take over from the primary, as far as is known;
+// empty if one could.
+func nobody(s *state.Snapshot, a Assignment) string {
+	replicas, _ := replicasOf(s, a, a.CurrentPrimary)
+	if len(onTimeline(s, a, replicas)) == 0 {
+		return noCandidate(a)
+	}
+	_, why := proven(s, a.CurrentPrimary, replicas)
+	return why
+}
+
+func noCandidate(a Assignment) string {
+	return fmt.Sprintf("no replica can take over: one has to answer that has finished its copy, is on timeline %d and is not fenced", a.Timeline)
 }
 
 // most is the candidate that has received most; the preferred one among equals.
@@ -174,16 +204,16 @@ func watchHandover(s *state.Snapshot, p *Plan) {
 	change := p.Assignment.Change
 	to := s.Instance(change.To)
 	report, answers := lastReport(to)
-	refused := answers && report.Problem != nil && report.Problem.Reason == protocol.ProblemPromotionRefused
+	refused := answers && report.Refusal != nil && report.Refusal.Change == change.Number
 	late := s.Now.Sub(change.StartedAt.Time) >= handoverTime
-	gone := to == nil || to.Pod == nil || to.Dead()
-	if (!refused && !late && !gone) || s.Lease.HeldBy(change.To) {
+	gone := to == nil || to.Pod == nil || s.Dead(to)
+	if (!refused && !late && !gone) || (holds(s, change.To) && !s.Dead(to)) {
 		p.wait(dbv1alpha1.ReasonSwitchingOver, "instance %s has to stop, and %s to be promoted", change.From, change.To)
 		return
 	}
 	why := "instance " + change.To + " did not become the primary in time"
 	if refused {
-		why = report.Problem.Message
+		why = report.Refusal.Message
 	} else if gone {
 		why = "the pod of instance " + change.To + " is gone"
 	}
@@ -201,6 +231,11 @@ func watchHandover(s *state.Snapshot, p *Plan) {
 	p.restart(s, led, "ChangeFailed", why+", and instance "+from+" cannot go on")
 }
 
+// holds tells whether an instance has the Lease, and with it the right to lead.
+func holds(s *state.Snapshot, name string) bool {
+	return s.Lease.HeldBy(name) && !s.Lease.Expired(s.Now)
+}
+
 // mayHaveLed tells whether the chosen one may have accepted writes: it has taken
 // the Lease, which nobody else could.
 func mayHaveLed(s *state.Snapshot, change *dbv1alpha1.PrimaryChange) bool {
@@ -212,10 +247,12 @@ func mayHaveLed(s *state.Snapshot, change *dbv1alpha1.PrimaryChange) bool {
 func watchPromotion(s *state.Snapshot, p *Plan) {
 	change := p.Assignment.Change
 	to := s.Instance(change.To)
-	holds := s.Lease.HeldBy(change.To) && !s.Lease.Expired(s.Now)
+	report, answers := lastReport(to)
 	switch {
-	case to == nil || to.Pod == nil || to.Dead():
-	case to.Report.Error != "" && s.Now.Sub(to.Report.FailedSince) >= cutTime && !holds:
+	case to == nil || to.Pod == nil || s.Dead(to):
+	case to.Report.Error != "" && s.Now.Sub(to.Report.FailedSince) >= cutTime && !holds(s, change.To):
+	case answers && report.State == protocol.StateBlocked:
+	case answers && !to.Report.DownSince.IsZero() && s.Now.Sub(to.Report.DownSince) >= s.Cluster.Spec.Failover.PrimaryDown():
 	default:
 		p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", change.To)
 		return
@@ -245,7 +282,7 @@ func (p *Plan) restart(s *state.Snapshot, led bool, reason, message string) {
 func freeLease(s *state.Snapshot, p *Plan) {
 	change := p.Assignment.Change
 	lease := s.Lease
-	if change == nil || !lease.Known || lease.Holder == "" || lease.HeldBy(change.To) {
+	if change == nil || !lease.Known || lease.Holder == "" || holds(s, change.To) {
 		return
 	}
 	for _, instance := range s.Instances {
@@ -254,7 +291,7 @@ func freeLease(s *state.Snapshot, p *Plan) {
 				continue
 			}
 			asked := pod == instance.Pod && leads(instance)
-			p.FreeLease = state.ContainerDead(pod) || (lease.Expired(s.Now) && !asked)
+			p.FreeLease = s.PodDead(instance, pod) || (lease.Expired(s.Now) && !asked)
 			return
 		}
 	}

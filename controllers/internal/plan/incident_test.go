@@ -60,6 +60,7 @@ type lease struct {
 	version     int
 	final       string
 	transitions int32
+	acquired    time.Time
 }
 
 func (l lease) freed(final string) lease {
@@ -84,6 +85,12 @@ type node struct {
 	cut, refused          int64
 	waitsToRejoin         bool
 	streaming, refusedNow bool
+	// replayed is how many commits a replica has replayed: of what it had when it
+	// started it tells no more.
+	replayed int
+	problem  *protocol.Problem // whatever else is wrong
+	ended    time.Time         // of the last container
+	word     corev1.ContainerState
 }
 
 func newIncidents(seed uint64) *incidents {
@@ -182,7 +189,7 @@ func (s *incidents) lost(leader *node) []int {
 
 func (s *incidents) fault() {
 	n := s.nodes[s.random.IntN(len(s.nodes))]
-	switch s.random.IntN(9) {
+	switch s.random.IntN(10) {
 	case 0:
 		s.crashed = true
 		n.frozen = !n.frozen
@@ -199,6 +206,7 @@ func (s *incidents) fault() {
 			s.crashed = true
 			s.log("container of %s killed", n.name)
 			n.end()
+			n.ended = s.now
 			n.dead = 1 + s.random.IntN(30)
 		}
 	case 4:
@@ -219,6 +227,10 @@ func (s *incidents) fault() {
 			s.log("postgres of %s killed", n.name)
 			n.role, n.streaming = protocol.RoleNone, false
 		}
+	case 8:
+		problems := []protocol.ProblemReason{protocol.ProblemCrashing, protocol.ProblemConfigRefused, protocol.ProblemIsolated}
+		n.problem = &protocol.Problem{Reason: problems[s.random.IntN(len(problems))]}
+		s.log("%s reports %s", n.name, n.problem.Reason)
 	default:
 		s.heal()
 	}
@@ -227,7 +239,7 @@ func (s *incidents) fault() {
 func (s *incidents) heal() {
 	s.log("all is healed")
 	for _, n := range s.nodes {
-		n.frozen, n.noAPI, n.noOperator = false, false, false
+		n.frozen, n.noAPI, n.noOperator, n.problem = false, false, false, nil
 	}
 }
 
@@ -290,6 +302,11 @@ func (s *incidents) live(n *node) {
 		s.stopCleanly(n)
 	case n.role == protocol.RoleNone:
 		s.start(n, mayLead)
+	case n.role == protocol.RoleReplica && n.replayed < len(n.wal):
+		n.replayed += 1 + s.random.IntN(min(4, len(n.wal)-n.replayed))
+		if change != nil && change.To == "" {
+			n.cut = -1 // to be cut, and not known to stand still
+		}
 	case n.role == protocol.RoleReplica && mayLead && !n.refusedNow:
 		s.promote(n)
 	case n.role == protocol.RoleReplica && change != nil && change.To == "":
@@ -318,11 +335,15 @@ func (s *incidents) guard(n *node) {
 }
 
 func (s *incidents) acquire(n *node) bool {
-	if n.noAPI || (s.lease.holder != "" && s.lease.holder != s.holder(n)) {
+	// Another pod of the same instance has the lock of its volume, and need not wait.
+	if n.noAPI || (s.lease.holder != "" && !strings.HasPrefix(s.lease.holder, n.name+"/")) {
 		return false
 	}
 	if s.lease.holder == "" {
 		s.log("%s takes the Lease", n.name)
+	}
+	if !n.held {
+		s.lease.acquired = s.now
 	}
 	if s.lease.holder == s.holder(n) {
 		s.lease.final = ""
@@ -347,16 +368,17 @@ func (s *incidents) start(n *node, mayLead bool) {
 		}
 	case n.standby:
 		n.role = protocol.RoleReplica
+		n.replayed = max(0, len(n.wal)-s.random.IntN(12))
 	default: // a former primary
 		leader := s.leader()
 		if leader == nil || n.seen.TargetPrimary == n.name {
 			return
 		}
 		if follows(n, leader) {
-			n.standby, n.role = true, protocol.RoleReplica
+			n.standby, n.role, n.replayed = true, protocol.RoleReplica, len(n.wal)
 		} else if n.waitsToRejoin = true; n.seen.Rejoining == n.name {
 			s.log("%s rejoins", n.name)
-			n.wal, n.timeline = slices.Clone(leader.wal), leader.timeline
+			n.wal, n.timeline, n.replayed = slices.Clone(leader.wal), leader.timeline, len(leader.wal)
 			n.standby, n.role, n.waitsToRejoin = true, protocol.RoleReplica, false
 		}
 	}
@@ -368,17 +390,19 @@ func follows(n, leader *node) bool {
 
 func (s *incidents) promote(n *node) {
 	change := n.seen.PrimaryChange
-	if !s.acquire(n) {
+	if n.noAPI {
 		return
 	}
-	if change != nil && change.Type == dbv1alpha1.PrimaryChangeSwitchover {
+	if change != nil && change.Type == dbv1alpha1.PrimaryChangeSwitchover && s.lease.holder == "" {
 		final, err := postgres.ParseLSN(s.lease.final)
 		if err != nil || n.lsn() <= final {
 			s.log("%s refuses", n.name)
-			n.refused, n.held = change.Number, false
-			s.lease = s.lease.freed(s.lease.final)
+			n.refused = change.Number
 			return
 		}
+	}
+	if !s.acquire(n) {
+		return
 	}
 	s.lease.final = ""
 	n.timeline++
@@ -414,7 +438,7 @@ func (s *incidents) stream() {
 
 func (s *incidents) streamFrom(leader *node, all bool) {
 	for _, n := range s.nodes {
-		if n == leader || !n.alive || n.frozen || n.role != protocol.RoleReplica || n.cut != 0 {
+		if n == leader || !n.alive || n.frozen || n.role != protocol.RoleReplica || n.cut != 0 || n.replayed < len(n.wal) {
 			continue
 		}
 		if !follows(n, leader) {
@@ -426,7 +450,7 @@ func (s *incidents) streamFrom(leader *node, all bool) {
 		if !all {
 			upTo -= s.random.IntN(min(3, upTo-len(n.wal)+1))
 		}
-		n.wal = slices.Clone(leader.wal[:upTo])
+		n.wal, n.replayed = slices.Clone(leader.wal[:upTo]), upTo
 	}
 }
 
@@ -494,7 +518,7 @@ func (s *incidents) observe() *state.Snapshot {
 	}
 	o := state.Observed{Now: s.now, Cluster: s.cluster, Reports: s.operator.reports, Lease: state.Lease{
 		Known: true, Holder: s.lease.holder, Version: fmt.Sprint(s.lease.version), ChangedAt: s.operator.leaseChanged,
-		Duration: leaseLasts, FinalLSN: s.lease.final, Transitions: s.lease.transitions,
+		Duration: leaseLasts, AcquiredAt: s.lease.acquired, FinalLSN: s.lease.final, Transitions: s.lease.transitions,
 	}}
 	base := s.snapshot()
 	for _, n := range s.nodes {
@@ -502,8 +526,14 @@ func (s *incidents) observe() *state.Snapshot {
 		pod.DeletionTimestamp = nil
 		container := corev1.ContainerStatus{Name: naming.ContainerPostgres, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 		if n.dead > 0 {
-			container.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137}}
+			container.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, FinishedAt: metav1.NewTime(n.ended.Truncate(time.Second))}}
 		}
+		// The word of a kubelet comes late; and one whose node is cut off goes on, and its
+		// last word stays.
+		if n.word != (corev1.ContainerState{}) && (n.noAPI || s.random.IntN(3) > 0) {
+			container.State = n.word
+		}
+		n.word = container.State
 		if n.deleting > 0 {
 			deleted := metav1.NewTime(s.now)
 			pod.DeletionTimestamp = &deleted
@@ -538,10 +568,14 @@ func (s *incidents) report(n *node, before state.ReportEntry) state.ReportEntry 
 	}
 	report := protocol.Report{
 		Instance: n.name, State: protocol.StateRunning, Role: n.role, SystemIdentifier: "7000", Timeline: n.timeline,
-		ReceivedLSN: n.lsn().String(), WrittenLSN: n.lsn().String(), Streaming: n.streaming, StreamCut: n.cut,
+		ReceivedLSN: n.lsn().String(), WrittenLSN: n.lsn().String(), Streaming: n.streaming, StreamCut: max(n.cut, 0),
+		Problem: n.problem,
 	}
-	if n.refusedNow {
-		report.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: "lacks WAL"}
+	if n.role == protocol.RoleReplica {
+		report.ReceivedLSN = postgres.LSN(n.replayed * recordBytes).String()
+	}
+	if n.refused != 0 {
+		report.Refusal = &protocol.Refusal{Change: n.refused, Message: "lacks WAL"}
 	}
 	if n.role == protocol.RoleNone {
 		report.State = protocol.StateStarting

@@ -20,6 +20,8 @@ const (
 	// failbackLag is how far home may lag behind and count as caught up, in bytes:
 	// one segment of WAL, a moment of a busy primary.
 	failbackLag = 16 << 20
+	// reasonRequested is the reason of a change that a person asked for.
+	reasonRequested = "Requested"
 )
 
 // choosePrimary decides who is and who shall be the primary. It begins a change of
@@ -32,6 +34,9 @@ func choosePrimary(s *state.Snapshot, p *Plan) {
 		observePrimary(s, a)
 		beginChange(s, p)
 	} else {
+		if requested(s) && !asksFor(s, *a.Change) {
+			p.refuse("instance %s is being replaced as the primary already: ask again when that has ended", a.Change.From)
+		}
 		continueChange(s, p)
 	}
 	p.ClearRequest = requested(s) && (a.Change != nil || p.refused)
@@ -79,6 +84,10 @@ func beginChange(s *state.Snapshot, p *Plan) {
 			if to := bestHandover(s, *a); to != "" {
 				p.begin(s, dbv1alpha1.PrimaryChangeSwitchover, to, lost.reason, lost.message)
 			}
+			return
+		}
+		if why := nobody(s, *a); lost.answers && why != "" {
+			p.wait(dbv1alpha1.ReasonNoCandidate, "%s, and %s", lost.message, why)
 			return
 		}
 		p.begin(s, dbv1alpha1.PrimaryChangeFailover, "", lost.reason, lost.message)
@@ -133,6 +142,12 @@ func requested(s *state.Snapshot) bool {
 	return asked
 }
 
+// asksFor tells whether the request is what a change under way was begun for.
+func asksFor(s *state.Snapshot, change dbv1alpha1.PrimaryChange) bool {
+	to := s.Cluster.Annotations[naming.AnnotationSwitchover]
+	return change.Reason == reasonRequested && (to == "" || to == change.To)
+}
+
 // beginRequested carries out the switchover that a person asks for, or says why
 // not.
 func beginRequested(s *state.Snapshot, p *Plan) {
@@ -155,7 +170,7 @@ func beginRequested(s *state.Snapshot, p *Plan) {
 		p.refuse("%s", why)
 		return
 	}
-	p.begin(s, dbv1alpha1.PrimaryChangeSwitchover, to, "Requested", "asked for by the annotation "+naming.AnnotationSwitchover)
+	p.begin(s, dbv1alpha1.PrimaryChangeSwitchover, to, reasonRequested, "asked for by the annotation "+naming.AnnotationSwitchover)
 }
 
 // refuse drops the request, and tells why.

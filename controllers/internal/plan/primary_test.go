@@ -28,7 +28,7 @@ func available(t *testing.T) *world {
 		m.report.Report.Streaming = name != "db-primary"
 	}
 	w.lease = state.Lease{Known: true, Holder: "db-primary/" + string(w.instances["db-primary"].pod.UID),
-		Duration: 10 * time.Second, ChangedAt: epoch}
+		Duration: 10 * time.Second, ChangedAt: epoch, AcquiredAt: epoch.Add(-time.Hour)}
 	return w
 }
 
@@ -41,7 +41,7 @@ func (m *member) silentSince(at time.Time) {
 }
 
 var (
-	ended   = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137}}
+	ended   = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, FinishedAt: metav1.NewTime(epoch.Add(-5 * time.Second))}}
 	looping = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 )
 
@@ -76,7 +76,21 @@ func TestWhenAPrimaryIsLost(t *testing.T) {
 			m.container(ended, corev1.ContainerState{})
 			m.silentSince(long)
 		}, failover, "ContainerDead"},
-		"its container ends again and again": {func(_ *world, m *member) { m.container(looping, ended) }, failover, "ContainerDead"},
+		"its container ends again and again": {func(_ *world, m *member) {
+			m.container(looping, ended)
+			m.silentSince(short)
+		}, failover, "ContainerDead"},
+		"the kubelet says that its container has ended, and it answers": {func(_ *world, m *member) { m.container(looping, ended) }, "", ""},
+		"its container ended before another took the Lease": {func(w *world, m *member) {
+			m.container(looping, ended)
+			m.silentSince(long)
+			w.lease.AcquiredAt = epoch.Add(-4 * time.Second)
+		}, "", ""},
+		"its container ended before another took the Lease, which expires": {func(w *world, m *member) {
+			m.container(looping, ended)
+			m.silentSince(long)
+			w.lease.AcquiredAt, w.lease.ChangedAt = epoch.Add(-4*time.Second), long
+		}, failover, "Unreachable"},
 		"its pod is deleted": {func(_ *world, m *member) {
 			m.pod.DeletionTimestamp = &metav1.Time{Time: epoch}
 		}, switchover, "PodDeleted"},
@@ -95,6 +109,27 @@ func TestWhenAPrimaryIsLost(t *testing.T) {
 		"postgres is down for long": {func(_ *world, m *member) {
 			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
 		}, failover, "PrimaryDown"},
+		"postgres is down for long, and no replica answers": {func(w *world, m *member) {
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
+			w.instances["db-replica-1"].silentSince(long)
+			w.instances["db-replica-2"].silentSince(long)
+		}, "", ""},
+		"postgres is down for long, and too few replicas answer to prove that nothing is lost": {func(w *world, m *member) {
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
+			w.cluster.Status.Synchronous = ruleOf(1)
+			w.instances["db-replica-1"].silentSince(long)
+		}, "", ""},
+		"it is isolated, and no replica answers": {func(w *world, m *member) {
+			w.lease.ChangedAt = long
+			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateStarting
+			w.instances["db-replica-1"].silentSince(long)
+			w.instances["db-replica-2"].silentSince(long)
+		}, "", ""},
+		"the disk is full, and its Lease expires": {func(w *world, m *member) {
+			w.lease.ChangedAt = long
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateStarting, long
+			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull}
+		}, "", ""},
 		"the disk is full": {func(_ *world, m *member) {
 			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateStarting, long
 			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull}
@@ -178,11 +213,13 @@ func electing(t *testing.T) *world {
 	return w
 }
 
+// ruleOf is a rule that every commit was acknowledged under.
+func ruleOf(number int32) *dbv1alpha1.SynchronousStatus {
+	rule := dbv1alpha1.SynchronousRule{Method: dbv1alpha1.SynchronousAny, Number: number, Standbys: []string{"db-primary", "db-replica-1", "db-replica-2"}}
+	return &dbv1alpha1.SynchronousStatus{Wanted: rule, Possible: []dbv1alpha1.SynchronousRule{rule}}
+}
+
 func TestTheElection(t *testing.T) {
-	ruleOf := func(number int32) *dbv1alpha1.SynchronousStatus {
-		rule := dbv1alpha1.SynchronousRule{Method: dbv1alpha1.SynchronousAny, Number: number, Standbys: []string{"db-primary", "db-replica-1", "db-replica-2"}}
-		return &dbv1alpha1.SynchronousStatus{Wanted: rule, Possible: []dbv1alpha1.SynchronousRule{rule}}
-	}
 	late := func(w *world) { w.cluster.Status.PrimaryChange.StartedAt = metav1.NewTime(epoch.Add(-time.Minute)) }
 	for name, c := range map[string]struct {
 		before func(w *world)
@@ -243,13 +280,29 @@ func TestTheLeaseIsFreedOnlyOfWhoCannotLead(t *testing.T) {
 		"expired, and no answer":             {expire, true},
 		"expired, and it answers as primary": {func(w *world) { expire(w); w.instances["db-primary"].report.Error = "" }, false},
 		"its container is dead":              {func(w *world) { w.instances["db-primary"].container(ended, corev1.ContainerState{}) }, true},
-		"its pod is gone":                    {func(w *world) { w.instances["db-primary"].pod = nil }, false},
-		"its pod is gone, and it expired":    {func(w *world) { w.instances["db-primary"].pod = nil; expire(w) }, true},
+		"its container is dead, so the kubelet says, and it answers": {func(w *world) {
+			w.instances["db-primary"].container(ended, corev1.ContainerState{})
+			w.instances["db-primary"].report.Error = ""
+		}, false},
+		"its container is dead, and another took the Lease since": {func(w *world) {
+			w.instances["db-primary"].container(ended, corev1.ContainerState{})
+			w.lease.AcquiredAt = epoch.Add(-4 * time.Second)
+		}, false},
+		"its container is dead, and one took the Lease in the same second": {func(w *world) {
+			w.instances["db-primary"].container(ended, corev1.ContainerState{})
+			w.lease.AcquiredAt = epoch.Add(-5*time.Second + 300*time.Millisecond)
+		}, false},
+		"its pod is gone":                 {func(w *world) { w.instances["db-primary"].pod = nil }, false},
+		"its pod is gone, and it expired": {func(w *world) { w.instances["db-primary"].pod = nil; expire(w) }, true},
 		"the chosen one holds it": {func(w *world) {
-			expire(w)
 			w.cluster.Status.PrimaryChange.To, w.cluster.Status.TargetPrimary = "db-replica-1", "db-replica-1"
 			w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
 		}, false},
+		"the chosen one held it, and it expired": {func(w *world) {
+			expire(w)
+			w.cluster.Status.PrimaryChange.To, w.cluster.Status.TargetPrimary = "db-replica-1", "db-replica-1"
+			w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
+		}, true},
 		"no change is under way": {func(w *world) {
 			w.cluster.Status.PrimaryChange = nil
 			expire(w)
@@ -262,6 +315,151 @@ func TestTheLeaseIsFreedOnlyOfWhoCannotLead(t *testing.T) {
 			assert.Equal(t, c.want, plan.Decide(w.snapshot(), plan.Wanted{}).FreeLease)
 		})
 	}
+}
+
+func TestAFormerPrimaryThatAnswersAgainLeadsIfNobodyElseCan(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(m *member)
+		want   bool
+	}{
+		"it answers":                 {func(*member) {}, true},
+		"it was isolated":            {func(m *member) { m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemIsolated} }, true},
+		"it starts again and again":  {func(m *member) { m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemCrashing} }, true},
+		"its disk is full":           {func(m *member) { m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull} }, false},
+		"a person has to mend it":    {func(m *member) { m.report.Report.State = protocol.StateBlocked }, false},
+		"it is fenced":               {func(m *member) { m.report.Report.State = protocol.StateFenced }, false},
+		"it does not answer, as yet": {func(m *member) { m.silentSince(epoch) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := electing(t)
+			w.cluster.Status.PrimaryChange.StartedAt = metav1.NewTime(epoch.Add(-time.Minute))
+			for _, replica := range []string{"db-replica-1", "db-replica-2"} {
+				w.instances[replica].silentSince(epoch.Add(-time.Minute))
+			}
+			former := w.instances["db-primary"]
+			former.report.Error, former.report.Report.State, former.report.Report.Role = "", protocol.StateStarting, protocol.RoleNone
+			c.before(former)
+			p := plan.Decide(w.snapshot(), plan.Wanted{})
+			assert.Equal(t, c.want, p.Assignment.Change == nil)
+			assert.Equal(t, "db-primary", p.Assignment.TargetPrimary)
+		})
+	}
+}
+
+// chosen is a change of the primary with a successor, which is not promoted yet.
+func chosen(t *testing.T, kind dbv1alpha1.PrimaryChangeType) (w *world, successor *member) {
+	t.Helper()
+	w = electing(t)
+	change := w.cluster.Status.PrimaryChange
+	change.Type, change.To = kind, "db-replica-1"
+	w.cluster.Status.TargetPrimary = "db-replica-1"
+	w.instances["db-replica-1"].report.Report.State = protocol.StatePromoting
+	return w, w.instances["db-replica-1"]
+}
+
+// isHeldBy gives the Lease to an instance, at a time.
+func (w *world) isHeldBy(name string, at time.Time) {
+	w.lease.Holder, w.lease.ChangedAt, w.lease.AcquiredAt = name+"/"+string(w.instances[name].pod.UID), at, at
+	w.lease.Transitions++
+}
+
+func TestAChosenOneThatIsLostIsReplaced(t *testing.T) {
+	long := epoch.Add(-time.Minute)
+	for name, c := range map[string]struct {
+		before func(w *world, m *member)
+		want   bool // another election
+		from   string
+	}{
+		"it is on its way":                    {func(*world, *member) {}, false, ""},
+		"it does not answer for a while":      {func(_ *world, m *member) { m.silentSince(long) }, true, "db-primary"},
+		"it does not answer, and renews":      {func(w *world, m *member) { m.silentSince(long); w.isHeldBy("db-replica-1", epoch) }, false, ""},
+		"it does not answer, and has renewed": {func(w *world, m *member) { m.silentSince(long); w.isHeldBy("db-replica-1", long) }, true, "db-replica-1"},
+		"a person has to mend it":             {func(_ *world, m *member) { m.report.Report.State = protocol.StateBlocked }, true, "db-primary"},
+		"PostgreSQL does not come up": {func(w *world, m *member) {
+			m.report.Report.State, m.report.Report.Role, m.report.DownSince = protocol.StateRecovering, protocol.RoleNone, long
+			w.isHeldBy("db-replica-1", epoch)
+		}, true, "db-replica-1"},
+		"PostgreSQL has been down for a moment": {func(_ *world, m *member) {
+			m.report.Report.State, m.report.Report.Role, m.report.DownSince = protocol.StateRecovering, protocol.RoleNone, epoch
+		}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, successor := chosen(t, dbv1alpha1.PrimaryChangeFailover)
+			c.before(w, successor)
+			change := plan.Decide(w.snapshot(), plan.Wanted{}).Assignment.Change
+			require.NotNil(t, change)
+			if !c.want {
+				assert.Equal(t, int64(4), change.Number)
+				return
+			}
+			assert.Equal(t, int64(5), change.Number)
+			assert.Equal(t, c.from, change.From, "who may have accepted writes is who was lost")
+		})
+	}
+}
+
+func TestAHandoverThatCannotEndIsGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(w *world, m *member)
+		want   string // "" goes on, Reverted, or Failover
+	}{
+		"it is on its way": {func(*world, *member) {}, ""},
+		"the successor refuses": {func(_ *world, m *member) {
+			m.report.Report.Refusal = &protocol.Refusal{Change: 4, Message: "it lacks WAL"}
+			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemDiskFull} // what else there may be
+		}, dbv1alpha1.PrimaryChangeReverted},
+		"the successor refused an earlier one": {func(_ *world, m *member) {
+			m.report.Report.Refusal = &protocol.Refusal{Change: 3, Message: "it lacked WAL"}
+			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused}
+		}, ""},
+		"the successor refuses, and its Lease is not back yet": {func(w *world, m *member) {
+			m.report.Report.Refusal = &protocol.Refusal{Change: 4, Message: "it lacks WAL"}
+			w.isHeldBy("db-replica-1", epoch)
+		}, ""},
+		"the successor takes the Lease, and is lost": {func(w *world, m *member) {
+			w.cluster.Status.PrimaryChange.StartedAt = metav1.NewTime(epoch.Add(-2 * time.Minute))
+			m.silentSince(epoch.Add(-time.Minute))
+			w.isHeldBy("db-replica-1", epoch.Add(-time.Minute))
+		}, string(dbv1alpha1.PrimaryChangeFailover)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, successor := chosen(t, dbv1alpha1.PrimaryChangeSwitchover)
+			w.instances["db-primary"].report.Error = ""
+			w.instances["db-primary"].report.Report.State, w.instances["db-primary"].report.Report.Role = protocol.StateWaitingForPrimary, protocol.RoleNone
+			w.lease.Holder = ""
+			c.before(w, successor)
+			a := plan.Decide(w.snapshot(), plan.Wanted{}).Assignment
+			switch c.want {
+			case "":
+				require.NotNil(t, a.Change)
+				assert.Equal(t, int64(4), a.Change.Number)
+			case dbv1alpha1.PrimaryChangeReverted:
+				require.Nil(t, a.Change)
+				assert.Equal(t, c.want, a.LastChange.Result)
+				assert.Equal(t, "db-primary", a.TargetPrimary)
+				assert.Contains(t, a.LastChange.Message, "it lacks WAL")
+			default:
+				require.NotNil(t, a.Change)
+				assert.Equal(t, dbv1alpha1.PrimaryChangeFailover, a.Change.Type)
+				assert.Equal(t, "db-replica-1", a.Change.From)
+			}
+		})
+	}
+}
+
+func TestARequestThatComesInTheMiddleIsAnswered(t *testing.T) {
+	w, _ := chosen(t, dbv1alpha1.PrimaryChangeFailover)
+	w.cluster.Annotations = map[string]string{naming.AnnotationSwitchover: "db-replica-2"}
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.True(t, p.ClearRequest)
+	require.NotEmpty(t, p.Notices)
+	assert.Contains(t, p.Notices[0].Message, "refused")
+
+	w.cluster.Status.PrimaryChange.Type, w.cluster.Status.PrimaryChange.Reason = dbv1alpha1.PrimaryChangeSwitchover, "Requested"
+	w.cluster.Annotations[naming.AnnotationSwitchover] = "db-replica-1"
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.True(t, p.ClearRequest)
+	assert.Empty(t, p.Notices, "it is the one that is being carried out")
 }
 
 func TestTheRoleLabelInAChange(t *testing.T) {
@@ -294,6 +492,14 @@ func TestOneInstanceAtATimeRejoins(t *testing.T) {
 	w.cluster.Status.Rejoining = "db-replica-2"
 	p = plan.Decide(w.snapshot(), plan.Wanted{})
 	assert.Equal(t, "db-replica-2", p.Assignment.Rejoining, "whoever has begun ends it")
+
+	w.instances["db-replica-2"].report.Report.Rejoin = &protocol.Rejoin{Attempts: 1}
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, "db-replica-2", p.Assignment.Rejoining, "though it has failed before")
+
+	w.instances["db-replica-2"].report.Report.Rejoin.Paused = true
+	p = plan.Decide(w.snapshot(), plan.Wanted{})
+	assert.Equal(t, "db-replica-1", p.Assignment.Rejoining, "one that waits before it tries again keeps nobody waiting")
 
 	w.instances["db-replica-2"].report.Report.State, w.instances["db-replica-2"].report.Report.Streaming = protocol.StateRunning, true
 	p = plan.Decide(w.snapshot(), plan.Wanted{})

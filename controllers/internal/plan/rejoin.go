@@ -24,7 +24,7 @@ func allowRejoin(s *state.Snapshot, a *Assignment) {
 	}
 	a.Rejoining = ""
 	for _, name := range a.Members {
-		if report, answers := lastReport(s.Instance(name)); answers && name != a.TargetPrimary && report.State == protocol.StateWaitingToRejoin {
+		if report, answers := lastReport(s.Instance(name)); answers && name != a.TargetPrimary && report.State == protocol.StateWaitingToRejoin && !paused(report) {
 			a.Rejoining = name
 			return
 		}
@@ -47,8 +47,14 @@ func rejoins(s *state.Snapshot, name string) bool {
 	switch entry.Report.State {
 	case protocol.StateFenced, protocol.StateBlocked, protocol.StateStopping:
 		return false
+	case protocol.StateWaitingToRejoin:
+		return !paused(entry.Report)
 	case protocol.StateRunning:
 		return !entry.Report.Streaming
 	}
 	return true
 }
+
+// paused tells whether an instance has failed, and lets others have their turn before
+// it tries again.
+func paused(report protocol.Report) bool { return report.Rejoin != nil && report.Rejoin.Paused }

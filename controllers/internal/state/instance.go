@@ -1,6 +1,8 @@
 package state
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,10 +151,6 @@ func (i *Instance) Pods() []*corev1.Pod {
 	return append([]*corev1.Pod{i.Pod}, i.Terminating...)
 }
 
-// Dead tells whether the kubelet reports that the container of PostgreSQL of the
-// newest pod has ended and that no other has taken its place.
-func (i *Instance) Dead() bool { return i != nil && i.Pod != nil && ContainerDead(i.Pod) }
-
 // Looping tells whether the kubelet waits longer and longer before it starts the
 // container of PostgreSQL again.
 func (i *Instance) Looping() bool {
@@ -160,12 +158,39 @@ func (i *Instance) Looping() bool {
 	return container != nil && container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// ContainerDead tells whether the kubelet reports that the pod's container of
-// PostgreSQL has ended and that no other has taken its place.
-func ContainerDead(pod *corev1.Pod) bool {
+// Ended tells whether the kubelet's word, which may be old, is that the pod's
+// container of PostgreSQL has ended and that no other has taken its place; and when
+// it ended, on the clock of its node, in whole seconds.
+func Ended(pod *corev1.Pod) (time.Time, bool) {
 	container := postgresStatus(pod)
-	return container != nil && container.State.Running == nil &&
-		(container.State.Terminated != nil || container.LastTerminationState.Terminated != nil)
+	if container == nil || container.State.Running != nil {
+		return time.Time{}, false
+	}
+	for _, ended := range []*corev1.ContainerStateTerminated{container.State.Terminated, container.LastTerminationState.Terminated} {
+		if ended != nil {
+			return ended.FinishedAt.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Dead tells whether the container of PostgreSQL of the instance's newest pod is
+// dead.
+func (s *Snapshot) Dead(i *Instance) bool { return i != nil && i.Pod != nil && s.PodDead(i, i.Pod) }
+
+// PodDead tells whether the container of PostgreSQL of one of an instance's pods has
+// ended and no other runs in its place. What the kubelet says was true once: an
+// instance that answers contradicts it, and so does a container that has taken the
+// Lease since, as far as seconds on the node's clock tell.
+func (s *Snapshot) PodDead(i *Instance, pod *corev1.Pod) bool {
+	at, ended := Ended(pod)
+	switch {
+	case !ended || (pod == i.Pod && i.Report.Current()):
+		return false
+	case s.Lease.HolderPod() != string(pod.UID):
+		return true
+	}
+	return !s.Lease.AcquiredAt.IsZero() && s.Lease.AcquiredAt.Truncate(time.Second).Before(at)
 }
 
 func postgresStatus(pod *corev1.Pod) *corev1.ContainerStatus {

@@ -16,6 +16,9 @@ type Lease struct {
 	// ChangedAt is the operator's clock when it was last seen to change. The
 	// instances' clocks do not matter.
 	ChangedAt time.Time
+	// AcquiredAt is when the process that holds it took it, on the clock of its node;
+	// zero if unknown.
+	AcquiredAt time.Time
 	// Duration of the right since a renewal.
 	Duration time.Duration
 	// Transitions counts the holders.

@@ -50,8 +50,12 @@ type Lease struct {
 	state   sync.Mutex
 	renewed time.Time // when the last successful request was begun; zero if not held
 	lasts   time.Duration
-	final   string // where the WAL of the former holder ends, if it said so
 }
+
+// Condition tells whether a Lease that is another's so far may be taken; its error
+// says why not. It is given where the WAL of the former holder ends; empty if that did
+// not say.
+type Condition func(finalLSN string) error
 
 // Acquire tries once to take or renew the Lease for a duration. It tells whether it
 // is held afterwards; not held without an error means that somebody else holds it.
@@ -59,10 +63,13 @@ type Lease struct {
 // Another's Lease is taken only after it was seen unchanged for as long as it
 // lasts; except another pod's of the same instance. The caller holds the lock of
 // the instance's volume, so no server of that other pod runs.
-func (l *Lease) Acquire(ctx context.Context, duration time.Duration) (bool, error) {
+//
+// A condition, which may be nil, is asked before. Whoever has taken the Lease has met
+// it, though its process may have ended since.
+func (l *Lease) Acquire(ctx context.Context, duration time.Duration, condition Condition) (bool, error) {
 	l.requests.Lock()
 	defer l.requests.Unlock()
-	return l.acquire(ctx, duration, false)
+	return l.acquire(ctx, duration, false, condition)
 }
 
 // Renew is Acquire for one that holds the Lease: what was given up meanwhile, or
@@ -73,22 +80,22 @@ func (l *Lease) Renew(ctx context.Context, duration time.Duration) (bool, error)
 	if _, held := l.Renewed(); !held {
 		return false, fmt.Errorf("renew Lease %s: it was given up", l.Name)
 	}
-	return l.acquire(ctx, duration, true)
+	return l.acquire(ctx, duration, true, nil)
 }
 
-func (l *Lease) acquire(ctx context.Context, duration time.Duration, renewing bool) (bool, error) {
+func (l *Lease) acquire(ctx context.Context, duration time.Duration, renewing bool, condition Condition) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	held, err := l.attempt(ctx, duration, renewing)
+	held, err := l.attempt(ctx, duration, renewing, condition)
 	if apierrors.IsConflict(err) {
 		// Somebody wrote it since. If it was another holder, that is known at once.
 		l.held = nil
-		held, err = l.attempt(ctx, duration, renewing)
+		held, err = l.attempt(ctx, duration, renewing, condition)
 	}
 	return held, err
 }
 
-func (l *Lease) attempt(ctx context.Context, duration time.Duration, renewing bool) (bool, error) {
+func (l *Lease) attempt(ctx context.Context, duration time.Duration, renewing bool, condition Condition) (bool, error) {
 	began := l.Now()
 	current := l.held
 	if current == nil {
@@ -99,15 +106,22 @@ func (l *Lease) attempt(ctx context.Context, duration time.Duration, renewing bo
 		if !l.free(current) || (renewing && ptr.Deref(current.Spec.LeaseTransitions, 0) != l.transitions) {
 			return false, nil
 		}
+		if condition != nil && instanceOf(ptr.Deref(current.Spec.HolderIdentity, "")) != instanceOf(l.Holder) {
+			if err := condition(current.Annotations[naming.AnnotationFinalLSN]); err != nil {
+				return false, err
+			}
+		}
 	}
 	now := metav1.NewMicroTime(began)
 	updated := current.DeepCopy()
-	final, taken := "", ptr.Deref(updated.Spec.HolderIdentity, "") != l.Holder
-	if taken {
-		updated.Spec.HolderIdentity = ptr.To(l.Holder)
+	if l.held == nil && !renewing {
+		// Also if an earlier process of this pod had it: the kubelet's word that a
+		// container has ended is about that one, if it ended before.
 		updated.Spec.AcquireTime = &now
+	}
+	if ptr.Deref(updated.Spec.HolderIdentity, "") != l.Holder {
+		updated.Spec.HolderIdentity = ptr.To(l.Holder)
 		updated.Spec.LeaseTransitions = ptr.To(ptr.Deref(updated.Spec.LeaseTransitions, 0) + 1)
-		final = updated.Annotations[naming.AnnotationFinalLSN]
 		delete(updated.Annotations, naming.AnnotationFinalLSN)
 	}
 	updated.Spec.RenewTime = &now
@@ -128,9 +142,6 @@ func (l *Lease) attempt(ctx context.Context, duration time.Duration, renewing bo
 		return false, fmt.Errorf("renew Lease %s: it was given up meanwhile", l.Name)
 	}
 	l.renewed, l.lasts = began, duration.Truncate(time.Second)
-	if taken {
-		l.final = final
-	}
 	return true, nil
 }
 
@@ -148,14 +159,6 @@ func (l *Lease) Lasts() time.Duration {
 	l.state.Lock()
 	defer l.state.Unlock()
 	return l.lasts
-}
-
-// FinalLSN is where the WAL of the former holder ended, if it released the Lease
-// to this one and said so.
-func (l *Lease) FinalLSN() string {
-	l.state.Lock()
-	defer l.state.Unlock()
-	return l.final
 }
 
 // Reachable tells whether the API server does its work: it knows the Lease, or has

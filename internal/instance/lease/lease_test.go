@@ -47,7 +47,7 @@ func contenders() (*server, *time.Time, *Lease, *Lease) {
 
 func acquire(t *testing.T, l *Lease) bool {
 	t.Helper()
-	held, err := l.Acquire(t.Context(), 10*time.Second)
+	held, err := l.Acquire(t.Context(), 10*time.Second, nil)
 	require.NoError(t, err)
 	return held
 }
@@ -76,7 +76,7 @@ func TestALeaseIsTakenOnlyAfterItWasSeenUnchangedForAsLongAsItLasts(t *testing.T
 	*now = now.Add(10*time.Second + time.Second)
 	assert.True(t, acquire(t, b))
 
-	held, err := a.Acquire(t.Context(), 10*time.Second)
+	held, err := a.Acquire(t.Context(), 10*time.Second, nil)
 	require.NoError(t, err)
 	assert.False(t, held, "the former holder learns it from the conflict")
 	assert.False(t, acquire(t, a))
@@ -92,7 +92,7 @@ func TestTheSameLifeOfAPodHasItsLeaseBackAtOnce(t *testing.T) {
 func TestAnAPIServerThatIsAwayGivesNoRight(t *testing.T) {
 	s, _, a, _ := contenders()
 	s.err = errors.New("connection refused")
-	held, err := a.Acquire(t.Context(), 10*time.Second)
+	held, err := a.Acquire(t.Context(), 10*time.Second, nil)
 	assert.False(t, held)
 	assert.ErrorContains(t, err, "connection refused")
 }
@@ -116,12 +116,32 @@ func TestWhatWasGivenUpIsNotRenewed(t *testing.T) {
 	require.Error(t, err)
 	assert.Empty(t, *s.lease.Spec.HolderIdentity)
 
+	lacks := func(final string) error { return errors.New("lacks what came before " + final) }
+	_, err = b.Acquire(t.Context(), 10*time.Second, lacks)
+	require.EqualError(t, err, "lacks what came before 0/5000060")
+	assert.Empty(t, *s.lease.Spec.HolderIdentity, "what is refused is not taken for a moment either")
+	assert.NotEmpty(t, s.lease.Annotations)
+
 	assert.True(t, acquire(t, b))
-	assert.Equal(t, "0/5000060", b.FinalLSN())
 	assert.Empty(t, s.lease.Annotations, "it is about the former holder, and is used once")
-	assert.True(t, acquire(t, b))
-	assert.Equal(t, "0/5000060", b.FinalLSN(), "a renewal forgets nothing")
+	again := &Lease{Client: s, Holder: b.Holder, Now: b.Now}
+	held, err = again.Acquire(t.Context(), 10*time.Second, lacks)
+	require.NoError(t, err)
+	assert.True(t, held, "an earlier process of this pod has met the condition")
 	b.Forget()
 	_, held = b.Renewed()
 	assert.False(t, held)
+}
+
+func TestTheTimeOfTakingIsThatOfTheProcess(t *testing.T) {
+	s, now, a, _ := contenders()
+	assert.True(t, acquire(t, a))
+	first := s.lease.Spec.AcquireTime.Time
+	*now = now.Add(3 * time.Second)
+	assert.True(t, acquire(t, a), "renewed")
+	assert.Equal(t, first, s.lease.Spec.AcquireTime.Time)
+	again := &Lease{Client: s, Holder: a.Holder, Now: a.Now}
+	assert.True(t, acquire(t, again), "a restarted container")
+	assert.Equal(t, *now, s.lease.Spec.AcquireTime.Time, "so that the end of the one before is not taken for its end")
+	assert.EqualValues(t, 1, *s.lease.Spec.LeaseTransitions)
 }

@@ -18,6 +18,8 @@ type Observation struct {
 	ReceivedLSN      string
 	ReplayedLSN      string
 	Streaming        bool
+	// StandsStill: nothing is received, and ReceivedLSN is all that there is.
+	StandsStill      bool
 	PendingRestart   []string
 	Replicas         []protocol.ReplicaConnection
 	SynchronousNames string
@@ -47,12 +49,16 @@ from pg_stat_replication where usename = $1 order by 1, 2, 3`
 // Observe looks at the server once, in one round trip.
 func Observe(ctx context.Context, connection *pgx.Conn, replicationUser string) (Observation, error) {
 	batch := &pgx.Batch{}
+	batch.Queue(standsStill) // before the positions that it is about
 	batch.Queue(observeServer)
 	batch.Queue(observeReplicas, replicationUser)
 	results := connection.SendBatch(ctx, batch)
 	defer results.Close() //nolint:errcheck // what fails here failed below
 	var o Observation
 	var timeline int64
+	if err := results.QueryRow().Scan(&o.StandsStill); err != nil {
+		return o, fmt.Errorf("observe the server: %w", err)
+	}
 	err := results.QueryRow().Scan(&o.InRecovery, &o.SystemIdentifier, &timeline,
 		&o.WrittenLSN, &o.ReceivedLSN, &o.ReplayedLSN, &o.Streaming, &o.PendingRestart, &o.SynchronousNames)
 	if err != nil {
