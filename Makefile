@@ -25,7 +25,6 @@ help: ## Show this list.
 # Whatever cluster and registry the shell is set to: the demo is local.
 demo: export KUBECONFIG :=
 demo: export IMAGE_REGISTRY :=
-demo: export OPERATOR_IMAGE :=
 demo: cluster-up images postgres-images deploy ## From nothing to a real PostgreSQL cluster of three instances that you can query.
 	hack/demo.sh
 
