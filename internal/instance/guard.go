@@ -156,14 +156,14 @@ func (g *guard) renew(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) 
 	}
 	g.nextRenew = time.Now().Add(spec.RenewInterval())
 	g.inBackground(func() func() {
+		take := g.lease.Renew
+		if g.fresh {
+			take = g.lease.Acquire
+		}
 		// One that hangs leaves time for others.
 		requesting, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(spec.RenewInterval()/2, renewAtLeast))
 		defer cancel()
-		take := func() (bool, error) { return g.lease.Renew(requesting, spec.LeaseDuration()) }
-		if g.fresh {
-			take = func() (bool, error) { return g.lease.Acquire(requesting, spec.LeaseDuration(), nil) }
-		}
-		held, err := take()
+		held, err := take(requesting, spec.LeaseDuration())
 		return func() {
 			g.failed, g.notSaved = err != nil, lease.NotSaved(err)
 			switch {

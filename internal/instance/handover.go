@@ -16,10 +16,8 @@ import (
 
 const (
 	// handoverLook is how often a replica that is to be the primary looks whether it
-	// may: nobody can write meanwhile.
+	// may, and one that is compared whether it stands still: nobody can write meanwhile.
 	handoverLook = 50 * time.Millisecond
-	// cutLook is how often a replica looks whether it has stopped receiving.
-	cutLook = 20 * time.Millisecond
 )
 
 // mayLead tells whether this instance is to be the primary, or to stay it. While
@@ -76,7 +74,7 @@ func (m *Manager) takeLease(ctx context.Context, cluster *dbv1alpha1.PostgresClu
 	if !m.beginToLead() {
 		return false, nil // its word to the former primary is not over
 	}
-	held, err := m.lease.Acquire(ctx, cluster.Spec.Failover.LeaseDuration(), condition)
+	held, err := m.lease.AcquireIf(ctx, cluster.Spec.Failover.LeaseDuration(), condition)
 	if !held {
 		m.endToLead()
 	}
@@ -149,7 +147,8 @@ func (s *supervision) checkpoint(ctx context.Context) {
 }
 
 // cutStream makes a replica stop receiving while candidates are compared, so that
-// what it has received is known and stays as it is reported, and go on afterwards.
+// what it has received stays as it is reported, and go on afterwards. Each look finds
+// out whether it stands still already.
 func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) {
 	var wanted int64
 	if change := cluster.Status.PrimaryChange; change != nil && change.To == "" && !s.writable {
@@ -165,21 +164,6 @@ func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.Postgre
 		s.log.Error("the stream could not be switched", "error", err)
 		s.setCut(-1) // neither is certain: tried again
 		return
-	}
-	for wanted != 0 {
-		still, err := sql.StandsStill(cutting, s.connection)
-		if err == nil && still {
-			break
-		}
-		if cutting.Err() != nil {
-			s.log.Error("the stream could not be cut", "error", err)
-			s.setCut(-1)
-			return
-		}
-		select {
-		case <-cutting.Done():
-		case <-time.After(cutLook):
-		}
 	}
 	s.log.Info("the stream from the primary was switched", "cutForChange", wanted)
 	s.look(ctx)

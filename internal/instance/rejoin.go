@@ -77,7 +77,7 @@ func (m *Manager) rejoin(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 func (m *Manager) present(ctx context.Context, primary string) bool {
 	cluster := m.watcher.Get()
 	status := cluster.Status
-	if status.PrimaryChange != nil || status.CurrentPrimary != primary || status.TargetPrimary != primary {
+	if m.leader(cluster) != primary {
 		return false
 	}
 	source, err := m.askSource(ctx, cluster, askTime)
@@ -123,8 +123,7 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 func (m *Manager) awaitSource(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) (source sql.Source, primary string, err error) {
 	for {
 		status := cluster.Status
-		primary = status.CurrentPrimary
-		if primary != "" && primary != m.options.Instance && primary == status.TargetPrimary && status.PrimaryChange == nil {
+		if primary = m.leader(cluster); primary != "" {
 			source, err = m.askSource(ctx, cluster, askTime)
 			if err == nil && source.CheckpointTimeline == source.History.Timeline && int64(source.History.Timeline) >= status.Timeline {
 				return source, primary, nil
@@ -134,6 +133,15 @@ func (m *Manager) awaitSource(ctx context.Context, cluster *dbv1alpha1.PostgresC
 			return sql.Source{}, "", err
 		}
 	}
+}
+
+// leader is the other instance that is the primary and stays it; empty if there is none.
+func (m *Manager) leader(cluster *dbv1alpha1.PostgresCluster) string {
+	status := cluster.Status
+	if status.PrimaryChange != nil || status.CurrentPrimary != status.TargetPrimary || status.CurrentPrimary == m.options.Instance {
+		return ""
+	}
+	return status.CurrentPrimary
 }
 
 // askSource asks the primary what a replica has to know of it.
@@ -271,7 +279,7 @@ func (m *Manager) recopy(ctx context.Context, need *protocol.Rejoin, primary str
 // rebuilds nothing.
 func (s *supervision) canFollow(ctx context.Context, cluster *dbv1alpha1.PostgresCluster) *protocol.Rejoin {
 	status := cluster.Status
-	if status.PrimaryChange != nil || status.CurrentPrimary != status.TargetPrimary || status.CurrentPrimary == s.options.Instance {
+	if s.leader(cluster) == "" {
 		return nil
 	}
 	source, err := s.askSource(ctx, cluster, lookTime)

@@ -121,6 +121,9 @@ func (s *supervision) turn(ctx context.Context, cluster *dbv1alpha1.PostgresClus
 	if time.Since(s.lastUpkeep) > upkeepEvery {
 		s.upkeep(ctx, cluster)
 	}
+	if s.cut > 0 && s.report.StreamCut != s.cut {
+		return handoverLook
+	}
 	return lookRunning
 }
 

@@ -44,10 +44,8 @@ func findLoss(s *state.Snapshot, p *Plan) *loss {
 		return deadContainer(s, p, name, primary)
 	case s.Lease.HeldBy(name) && s.Lease.Expired(s.Now):
 		return silent(s, p, name, primary)
-	case primary.Report.Current() && !primary.Report.DownSince.IsZero():
-		return down(s, p, name, primary)
 	}
-	return nil
+	return down(s, p, name, primary)
 }
 
 // justReverted tells whether a change was given up a moment ago: the former
@@ -102,15 +100,15 @@ func silent(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *l
 	return nil
 }
 
-// down: the instance manager answers, and PostgreSQL does not run. A full disk is
+// down: the instance manager answers, and perhaps PostgreSQL does not run. A full disk is
 // not cured by a failover.
 func down(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *loss {
 	report := primary.Report.Report
-	if diskFull(report) {
+	since, isDown := downFor(s, primary)
+	if !isDown || diskFull(report) {
 		return nil
 	}
 	limit := s.Cluster.Spec.Failover.PrimaryDown()
-	since := s.Now.Sub(primary.Report.DownSince)
 	if since < limit {
 		p.again(limit - since)
 		return nil
@@ -120,6 +118,15 @@ func down(s *state.Snapshot, p *Plan, name string, primary *state.Instance) *los
 		why += ": " + report.Problem.Message
 	}
 	return &loss{answers: true, reason: "PrimaryDown", message: why}
+}
+
+// downFor is how long an instance that answers has been without a PostgreSQL that
+// runs; false if it runs, or does not answer.
+func downFor(s *state.Snapshot, instance *state.Instance) (time.Duration, bool) {
+	if _, answers := lastReport(instance); !answers || instance.Report.DownSince.IsZero() {
+		return 0, false
+	}
+	return s.Now.Sub(instance.Report.DownSince), true
 }
 
 func diskFull(report protocol.Report) bool {

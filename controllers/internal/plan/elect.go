@@ -248,11 +248,12 @@ func watchPromotion(s *state.Snapshot, p *Plan) {
 	change := p.Assignment.Change
 	to := s.Instance(change.To)
 	report, answers := lastReport(to)
+	down, isDown := downFor(s, to)
 	switch {
 	case to == nil || to.Pod == nil || s.Dead(to):
 	case to.Report.Error != "" && s.Now.Sub(to.Report.FailedSince) >= cutTime && !holds(s, change.To):
 	case answers && report.State == protocol.StateBlocked:
-	case answers && !to.Report.DownSince.IsZero() && s.Now.Sub(to.Report.DownSince) >= s.Cluster.Spec.Failover.PrimaryDown():
+	case isDown && down >= s.Cluster.Spec.Failover.PrimaryDown():
 	default:
 		p.wait(dbv1alpha1.ReasonFailingOver, "instance %s has to be promoted", change.To)
 		return

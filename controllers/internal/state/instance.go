@@ -158,24 +158,23 @@ func (i *Instance) Looping() bool {
 	return container != nil && container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// Ended tells whether the kubelet's word, which may be old, is that the pod's
+// ended tells whether the kubelet's word, which may be old, is that the pod's
 // container of PostgreSQL has ended and that no other has taken its place; and when
 // it ended, on the clock of its node, in whole seconds.
-func Ended(pod *corev1.Pod) (time.Time, bool) {
+func ended(pod *corev1.Pod) (time.Time, bool) {
 	container := postgresStatus(pod)
 	if container == nil || container.State.Running != nil {
 		return time.Time{}, false
 	}
-	for _, ended := range []*corev1.ContainerStateTerminated{container.State.Terminated, container.LastTerminationState.Terminated} {
-		if ended != nil {
-			return ended.FinishedAt.Time, true
+	for _, end := range []*corev1.ContainerStateTerminated{container.State.Terminated, container.LastTerminationState.Terminated} {
+		if end != nil {
+			return end.FinishedAt.Time, true
 		}
 	}
 	return time.Time{}, false
 }
 
-// Dead tells whether the container of PostgreSQL of the instance's newest pod is
-// dead.
+// Dead is PodDead of the instance's newest pod.
 func (s *Snapshot) Dead(i *Instance) bool { return i != nil && i.Pod != nil && s.PodDead(i, i.Pod) }
 
 // PodDead tells whether the container of PostgreSQL of one of an instance's pods has
@@ -183,9 +182,9 @@ func (s *Snapshot) Dead(i *Instance) bool { return i != nil && i.Pod != nil && s
 // instance that answers contradicts it, and so does a container that has taken the
 // Lease since, as far as seconds on the node's clock tell.
 func (s *Snapshot) PodDead(i *Instance, pod *corev1.Pod) bool {
-	at, ended := Ended(pod)
+	at, dead := ended(pod)
 	switch {
-	case !ended || (pod == i.Pod && i.Report.Current()):
+	case !dead || (pod == i.Pod && i.Report.Current()):
 		return false
 	case s.Lease.HolderPod() != string(pod.UID):
 		return true

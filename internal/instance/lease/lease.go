@@ -63,10 +63,13 @@ type Condition func(finalLSN string) error
 // Another's Lease is taken only after it was seen unchanged for as long as it
 // lasts; except another pod's of the same instance. The caller holds the lock of
 // the instance's volume, so no server of that other pod runs.
-//
-// A condition, which may be nil, is asked before. Whoever has taken the Lease has met
-// it, though its process may have ended since.
-func (l *Lease) Acquire(ctx context.Context, duration time.Duration, condition Condition) (bool, error) {
+func (l *Lease) Acquire(ctx context.Context, duration time.Duration) (bool, error) {
+	return l.AcquireIf(ctx, duration, nil)
+}
+
+// AcquireIf is Acquire on a condition, which may be nil, and which is asked before.
+// Whoever has taken the Lease has met it, though its process may have ended since.
+func (l *Lease) AcquireIf(ctx context.Context, duration time.Duration, condition Condition) (bool, error) {
 	l.requests.Lock()
 	defer l.requests.Unlock()
 	return l.acquire(ctx, duration, false, condition)

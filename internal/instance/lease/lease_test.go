@@ -47,7 +47,7 @@ func contenders() (*server, *time.Time, *Lease, *Lease) {
 
 func acquire(t *testing.T, l *Lease) bool {
 	t.Helper()
-	held, err := l.Acquire(t.Context(), 10*time.Second, nil)
+	held, err := l.Acquire(t.Context(), 10*time.Second)
 	require.NoError(t, err)
 	return held
 }
@@ -76,7 +76,7 @@ func TestALeaseIsTakenOnlyAfterItWasSeenUnchangedForAsLongAsItLasts(t *testing.T
 	*now = now.Add(10*time.Second + time.Second)
 	assert.True(t, acquire(t, b))
 
-	held, err := a.Acquire(t.Context(), 10*time.Second, nil)
+	held, err := a.Acquire(t.Context(), 10*time.Second)
 	require.NoError(t, err)
 	assert.False(t, held, "the former holder learns it from the conflict")
 	assert.False(t, acquire(t, a))
@@ -92,7 +92,7 @@ func TestTheSameLifeOfAPodHasItsLeaseBackAtOnce(t *testing.T) {
 func TestAnAPIServerThatIsAwayGivesNoRight(t *testing.T) {
 	s, _, a, _ := contenders()
 	s.err = errors.New("connection refused")
-	held, err := a.Acquire(t.Context(), 10*time.Second, nil)
+	held, err := a.Acquire(t.Context(), 10*time.Second)
 	assert.False(t, held)
 	assert.ErrorContains(t, err, "connection refused")
 }
@@ -117,7 +117,7 @@ func TestWhatWasGivenUpIsNotRenewed(t *testing.T) {
 	assert.Empty(t, *s.lease.Spec.HolderIdentity)
 
 	lacks := func(final string) error { return errors.New("lacks what came before " + final) }
-	_, err = b.Acquire(t.Context(), 10*time.Second, lacks)
+	_, err = b.AcquireIf(t.Context(), 10*time.Second, lacks)
 	require.EqualError(t, err, "lacks what came before 0/5000060")
 	assert.Empty(t, *s.lease.Spec.HolderIdentity, "what is refused is not taken for a moment either")
 	assert.NotEmpty(t, s.lease.Annotations)
@@ -125,7 +125,7 @@ func TestWhatWasGivenUpIsNotRenewed(t *testing.T) {
 	assert.True(t, acquire(t, b))
 	assert.Empty(t, s.lease.Annotations, "it is about the former holder, and is used once")
 	again := &Lease{Client: s, Holder: b.Holder, Now: b.Now}
-	held, err = again.Acquire(t.Context(), 10*time.Second, lacks)
+	held, err = again.AcquireIf(t.Context(), 10*time.Second, lacks)
 	require.NoError(t, err)
 	assert.True(t, held, "an earlier process of this pod has met the condition")
 	b.Forget()

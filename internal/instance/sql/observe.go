@@ -42,6 +42,16 @@ select pg_is_in_recovery(),
        array(select name from pg_settings where pending_restart order by name),
        current_setting('synchronous_standby_names')`
 
+// standsStill: nothing receives WAL; and what was received before the server started,
+// of which PostgreSQL only says how far it is replayed, is replayed: the startup
+// process waits for more. Once something was received, all that was there before is
+// replayed as well.
+const standsStill = `
+select not exists (select from pg_stat_activity where backend_type = 'walreceiver')
+   and (pg_last_wal_receive_lsn() is not null
+        or exists (select from pg_stat_activity where backend_type = 'startup'
+                   and wait_event in ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval')))`
+
 const observeReplicas = `
 select coalesce(application_name, ''), coalesce(state, ''), coalesce(flush_lsn::text, '')
 from pg_stat_replication where usename = $1 order by 1, 2, 3`

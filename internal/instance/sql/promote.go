@@ -36,23 +36,3 @@ func Promote(ctx context.Context, connection *pgx.Conn) error {
 		}
 	}
 }
-
-// standsStill: nothing receives WAL; and what was received before the server started,
-// of which PostgreSQL only says how far it is replayed, is replayed: the startup
-// process waits for more. Once something was received, all that was there before is
-// replayed as well.
-const standsStill = `
-select not exists (select from pg_stat_activity where backend_type = 'walreceiver')
-   and (pg_last_wal_receive_lsn() is not null
-        or exists (select from pg_stat_activity where backend_type = 'startup'
-                   and wait_event in ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval')))`
-
-// StandsStill tells whether a replica whose stream is cut has come to where the
-// position that it reports as received is all that it has.
-func StandsStill(ctx context.Context, connection *pgx.Conn) (bool, error) {
-	var still bool
-	if err := connection.QueryRow(ctx, standsStill).Scan(&still); err != nil {
-		return false, fmt.Errorf("ask whether WAL is being received or replayed: %w", err)
-	}
-	return still, nil
-}
