@@ -152,10 +152,12 @@ func TestAReplicaWhoseWALIsGoneIsCopiedAnew(t *testing.T) {
 	w := newWorld(t, primaryName, replicaName)
 	primary, replica := w.pair()
 	replica.kill()
-	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"max_slot_wal_keep_size": "1MB", "wal_keep_size": "0", "max_wal_size": "32MB", "min_wal_size": "32MB"}
+	// Less than a segment or two would lose the slot of the new copy as well, whenever a
+	// checkpoint comes in between.
+	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"max_slot_wal_keep_size": "48MB", "wal_keep_size": "0", "max_wal_size": "32MB", "min_wal_size": "32MB"}
 	w.cluster.Generation++
 	w.save()
-	require.Eventually(t, func() bool { return primary.sql("app", "show max_slot_wal_keep_size") == "1MB" }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return primary.sql("app", "show max_slot_wal_keep_size") == "48MB" }, time.Minute, 50*time.Millisecond)
 	primary.churn()
 	w.allowRejoin(replicaName)
 	replica.start()

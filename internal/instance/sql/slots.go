@@ -63,11 +63,11 @@ from pg_replication_slots where slot_type = 'physical' order by slot_name`)
 	return nil
 }
 
-// HasSlot tells whether the server is a primary that has a slot. Replicas keep the
-// same ones.
+// HasSlot tells whether the server is a primary that has a slot which keeps WAL: a
+// lost one is about to be made anew. Replicas keep the same ones.
 func HasSlot(ctx context.Context, connection *pgx.Conn, name string) (bool, error) {
 	var found bool
-	err := connection.QueryRow(ctx, "select not pg_is_in_recovery() and exists (select from pg_replication_slots where slot_name = $1::name)", name).Scan(&found)
+	err := connection.QueryRow(ctx, "select not pg_is_in_recovery() and exists (select from pg_replication_slots where slot_name = $1::name and wal_status is distinct from 'lost')", name).Scan(&found)
 	if err != nil {
 		return false, fmt.Errorf("look for the replication slot %s: %w", name, err)
 	}
