@@ -107,6 +107,11 @@ func TestFailoverTwiceInARow(t *testing.T) {
 	first := e.primary("db")
 	e.patiently(func(ctx context.Context) error { return e.live("db").DeletePod(ctx, first.Pod) })
 	second := e.anotherLeads("db", first)
+	// With nobody who follows it yet, it would come back in its own place, rightly.
+	e.eventually("a replica follows it", func() bool {
+		streaming, err := e.trySQL(second.Pod, "app", "select count(*) > 0 from pg_stat_replication where state = 'streaming'")
+		return err == nil && streaming == "t"
+	})
 	e.patiently(func(ctx context.Context) error { return e.live("db").DeletePod(ctx, second.Pod) })
 	e.anotherLeads("db", second)
 	w.goesOn()
