@@ -122,7 +122,6 @@ func (s *supervision) refuse(cluster *dbv1alpha1.PostgresCluster, lacking lackin
 	s.update(func(r *protocol.Report) {
 		r.State = protocol.StateRunning
 		r.Refusal = &protocol.Refusal{Change: cluster.Status.PrimaryChange.Number, Message: string(lacking)}
-		r.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused, Message: string(lacking)}
 	})
 }
 

@@ -26,7 +26,7 @@ const (
 	StateWaitingForAssignment State = "WaitingForAssignment"
 	// StateInitializing: initdb and what belongs to it.
 	StateInitializing State = "Initializing"
-	// StateWaitingForPrimary: nothing to clone from yet.
+	// StateWaitingForPrimary: nothing to clone from, or to follow, yet.
 	StateWaitingForPrimary State = "WaitingForPrimary"
 	// StateCloning: pg_basebackup is running.
 	StateCloning State = "Cloning"
@@ -87,9 +87,6 @@ const (
 	// ProblemRejoinFailed: the data could not be made to follow the primary; it is
 	// tried again, ever more rarely.
 	ProblemRejoinFailed ProblemReason = "RejoinFailed"
-	// ProblemPromotionRefused: this replica was to be promoted and lacks WAL that
-	// the former primary had written before it stopped.
-	ProblemPromotionRefused ProblemReason = "PromotionRefused"
 	// ProblemIsolated: the primary could not keep its Lease and stopped PostgreSQL.
 	ProblemIsolated ProblemReason = "Isolated"
 	// ProblemConfigRefused: PostgreSQL refused the configuration; the old one is

@@ -75,13 +75,16 @@ func TestFence(t *testing.T) {
 	e.eventually("the condition says so", func() bool { return e.condition("db", "Degraded", "reason") == "Fenced" })
 	assert.True(t, running("db-primary-0"))
 
-	e.kubectl("annotate", "postgrescluster", "db", "db.my-domain.com/fence=all", "--overwrite")
-	e.eventually("the primary stops", func() bool { return !running("db-primary-0") })
-	e.eventually("it does not serve", func() bool { return e.condition("db", "Available", "status") == "False" })
+	for _, fenced := range []string{"all", "db-primary"} {
+		e.kubectl("annotate", "postgrescluster", "db", "db.my-domain.com/fence="+fenced, "--overwrite")
+		e.eventually("the primary stops", func() bool { return !running("db-primary-0") })
+		e.eventually("it does not serve", func() bool { return e.condition("db", "Available", "status") == "False" })
 
-	e.kubectl("annotate", "postgrescluster", "db", "db.my-domain.com/fence-")
-	e.ready("db")
-	assert.Equal(t, "db-primary", e.status("db", "currentPrimary"), "nobody has taken its place")
+		e.kubectl("annotate", "postgrescluster", "db", "db.my-domain.com/fence-")
+		e.ready("db")
+		assert.Equal(t, "db-primary", e.status("db", "currentPrimary"), "nobody has taken its place")
+		assert.Empty(t, e.status("db", "lastPrimaryChange"), "and nobody tried to")
+	}
 	assert.Equal(t, before, pods())
 	assert.Equal(t, "0", e.sql("db-primary-0", "app", "select count(*) from kept"))
 }

@@ -11,7 +11,8 @@ import (
 const (
 	// restartTime is how long the kubelet may take to put a new container in the
 	// place of one that has ended. It does so at once the first time; later it
-	// waits for longer and longer, and says so.
+	// waits for longer and longer, and says so. An instance manager has as long to
+	// start a PostgreSQL that it stopped itself.
 	restartTime = 3 * time.Second
 	// silentTime is how long the primary must leave questions unanswered, while its
 	// Lease expires: one question without an answer is nothing.
@@ -36,9 +37,7 @@ func findLoss(s *state.Snapshot, p *Plan) *loss {
 	switch {
 	case primary == nil || primary.Pod == nil:
 		return withoutPod(s, p, name, primary)
-	case s.Lease.Free() && s.Lease.FinalLSN != "" && !primary.IsPrimary() && !justReverted(s, p):
-		// It has stopped and released; whatever comes up in its place takes longer than
-		// a replica.
+	case s.Lease.Free() && s.Lease.FinalLSN != "" && !primary.IsPrimary() && !justReverted(s, p) && !restarts(s, p, primary):
 		return &loss{handover: true, reason: "PrimaryStopped", message: "instance " + name + " has stopped cleanly"}
 	case s.Dead(primary):
 		return deadContainer(s, p, name, primary)
@@ -46,6 +45,18 @@ func findLoss(s *state.Snapshot, p *Plan) *loss {
 		return silent(s, p, name, primary)
 	}
 	return down(s, p, name, primary)
+}
+
+// restarts tells whether PostgreSQL of an instance was stopped by its manager, which
+// starts it again: a fence was lifted. That is as fast as a switchover.
+func restarts(s *state.Snapshot, p *Plan, primary *state.Instance) bool {
+	report, answers := lastReport(primary)
+	since, _ := downFor(s, primary)
+	if !answers || report.State == protocol.StateStopping || report.State == protocol.StateBlocked || since >= restartTime {
+		return false
+	}
+	p.again(restartTime - since)
+	return true
 }
 
 // justReverted tells whether a change was given up a moment ago: the former

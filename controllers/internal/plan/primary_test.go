@@ -99,10 +99,31 @@ func TestWhenAPrimaryIsLost(t *testing.T) {
 			m.pod = nil
 			w.lease.ChangedAt = long
 		}, failover, "LeaseExpired"},
-		"it has stopped cleanly": {func(w *world, m *member) {
+		"it has stopped cleanly, and goes": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateStopping, short
+		}, switchover, "PrimaryStopped"},
+		"it has stopped cleanly, and does not answer": {func(w *world, m *member) {
 			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
 			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateStarting
+			m.silentSince(short)
 		}, switchover, "PrimaryStopped"},
+		"it has stopped cleanly, and cannot start": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateBlocked, short
+		}, switchover, "PrimaryStopped"},
+		"it has stopped cleanly, and has been starting for long": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
+		}, switchover, "PrimaryStopped"},
+		"its fence was lifted, and it has not heard of that": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateFenced
+		}, "", ""},
+		"its fence was lifted, and it starts": {func(w *world, m *member) {
+			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, short
+		}, "", ""},
 		"postgres is down for a moment": {func(_ *world, m *member) {
 			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, short
 		}, "", ""},
@@ -410,7 +431,6 @@ func TestAHandoverThatCannotEndIsGivenUp(t *testing.T) {
 		}, dbv1alpha1.PrimaryChangeReverted},
 		"the successor refused an earlier one": {func(_ *world, m *member) {
 			m.report.Report.Refusal = &protocol.Refusal{Change: 3, Message: "it lacked WAL"}
-			m.report.Report.Problem = &protocol.Problem{Reason: protocol.ProblemPromotionRefused}
 		}, ""},
 		"the successor refuses, and its Lease is not back yet": {func(w *world, m *member) {
 			m.report.Report.Refusal = &protocol.Refusal{Change: 4, Message: "it lacks WAL"}

@@ -23,8 +23,10 @@ func waits(s *state.Snapshot, a Assignment) []Wait {
 			p.wait(dbv1alpha1.ReasonRejoining, "instance %s rebuilds its data (%s)", name, rejoinOf(instance))
 		case current == protocol.StateFenced:
 			continue // a person lifts it
-		case current == protocol.StateCloning || current == protocol.StateWaitingForPrimary:
+		case current == protocol.StateCloning:
 			p.wait(dbv1alpha1.ReasonCloning, "instance %s is being cloned from the primary", name)
+		case current == protocol.StateWaitingForPrimary:
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s waits for a primary that it can follow", name)
 		case current == protocol.StateWaitingForVolume:
 			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s waits for the volume, which another pod still uses", name)
 		case name == a.TargetPrimary && !instance.IsPrimary():

@@ -266,7 +266,7 @@ func (c *Collector) record(p *poller, report protocol.Report, err error) bool {
 	}
 	p.entry = state.ReportEntry{Known: true, Report: report, At: c.now(), DownSince: before.DownSince}
 	switch {
-	case report.Role != protocol.RoleNone:
+	case report.Role != protocol.RoleNone || report.State == protocol.StateFenced: // as a person wants it
 		p.entry.DownSince = time.Time{}
 	case before.DownSince.IsZero():
 		p.entry.DownSince = p.entry.At

@@ -103,6 +103,10 @@ func TestSinceWhenAServerIsDown(t *testing.T) {
 	i.set(protocol.Report{Revision: "3", State: protocol.StateStarting})
 	require.Eventually(t, func() bool { return entry().Report.Revision == "3" }, patience, 10*time.Millisecond)
 	assert.Equal(t, since, entry().DownSince, "it has been down all the while")
-	i.set(protocol.Report{Revision: "4", State: protocol.StateRunning, Role: protocol.RoleReplica})
+	i.set(protocol.Report{Revision: "4", State: protocol.StateFenced})
+	require.Eventually(t, func() bool { return entry().DownSince.IsZero() }, patience, 10*time.Millisecond, "fenced is not down")
+	i.set(protocol.Report{Revision: "5", State: protocol.StateStarting})
+	require.Eventually(t, func() bool { return !entry().DownSince.IsZero() }, patience, 10*time.Millisecond)
+	i.set(protocol.Report{Revision: "6", State: protocol.StateRunning, Role: protocol.RoleReplica})
 	require.Eventually(t, func() bool { return entry().DownSince.IsZero() }, patience, 10*time.Millisecond)
 }
