@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -233,4 +234,45 @@ func TestAChangeOfTheSpecIsReloaded(t *testing.T) {
 	w.save()
 	primary.awaitReport("the new configuration", func(r protocol.Report) bool { return r.ConfigGeneration == 2 })
 	assert.Equal(t, "1", primary.sql("postgres", "select count(*) from pg_hba_file_rules where address = '192.0.2.0'"))
+}
+
+// TestAReplicaIsNotHeldByAnAddressThatLeadsNowhere: for a moment after a primary's pod
+// has gone, its Service leads to the pod's former address.
+func TestAReplicaIsNotHeldByAnAddressThatLeadsNowhere(t *testing.T) {
+	w := newWorld(t, primaryName, replicaName)
+	primary, replica := w.pair()
+	nowhere := testNetwork + "99"
+	w.command("ip", "-n", replica.netns, "neigh", "add", nowhere, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+	w.leadService(&testPod{address: nowhere})
+	primary.sql("postgres", "select pg_terminate_backend(pid) from pg_stat_replication")
+	require.Eventually(t, func() bool {
+		return replica.sql("postgres", "select wait_event from pg_stat_activity where backend_type = 'walreceiver'") == "LibPQWalReceiverConnect"
+	}, time.Minute, 10*time.Millisecond)
+	w.leadService(primary)
+	began := time.Now()
+	replica.awaitReport("a stream", func(r protocol.Report) bool { return r.Streaming })
+	assert.Less(t, time.Since(began), time.Minute, "the kernel alone gives up after two")
+}
+
+// TestABusySessionEndsWithItsPostmaster: it would hold up the next postmaster, which
+// shares no memory with it, and might still commit.
+func TestABusySessionEndsWithItsPostmaster(t *testing.T) {
+	w := newWorld(t, primaryName)
+	primary := w.startPrimary()
+	go primary.trySQL("postgres", "do $$ begin loop perform 1; end loop; end $$")
+	busy := ""
+	require.Eventually(t, func() bool {
+		busy = primary.sql("postgres", "select min(pid) from pg_stat_activity where query like 'do %' and state = 'active'")
+		return busy != ""
+	}, time.Minute, 10*time.Millisecond)
+	raw, err := os.ReadFile(filepath.Join(primary.volume, "data", "postmaster.pid"))
+	require.NoError(t, err)
+	postmaster, _, _ := strings.Cut(string(raw), "\n")
+	before := primary.sql("postgres", "select pg_postmaster_start_time()")
+	w.command("nsenter", "--target", strconv.Itoa(primary.process1()), "--pid", "kill", "-9", postmaster)
+	require.Eventually(t, func() bool {
+		started, running := primary.trySQL("postgres", "select pg_postmaster_start_time()")
+		return running && started != before
+	}, time.Minute, 50*time.Millisecond, "pid %s holds it up: %s", busy, primary.logText())
+	primary.awaitReady(protocol.RolePrimary)
 }

@@ -34,8 +34,8 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 10 * time.Second
 	// steadyAfter is how long a server has to run for its next crash to count as
-	// the first.
-	steadyAfter = time.Minute
+	// the first: long enough for a crash loop to be a slow one.
+	steadyAfter = 15 * time.Second
 	// stuckAfter is how long the manager may take for one turn of its loop.
 	stuckAfter = 2 * time.Minute
 )

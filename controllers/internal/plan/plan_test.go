@@ -38,6 +38,14 @@ func TestSettledClusterHasNothingToWaitFor(t *testing.T) {
 	assert.Empty(t, p.Remove)
 }
 
+func TestAReplicaThatDoesNotStreamIsWaitedFor(t *testing.T) {
+	w := settled(t, 3)
+	w.instances["db-replica-2"].report.Report.Streaming = false // its pod stays ready for a while
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	require.Len(t, p.Waits, 1)
+	assert.Equal(t, "instance db-replica-2 has to stream from the primary", p.Waits[0].Message)
+}
+
 func TestReadWriteServiceOpensOnlyAfterTheSystemIdentifierIsRecorded(t *testing.T) {
 	w := newWorld(1)
 	m := w.running("db-primary", protocol.RolePrimary)

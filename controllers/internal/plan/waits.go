@@ -33,6 +33,8 @@ func waits(s *state.Snapshot, a Assignment) []Wait {
 			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to accept connections as the primary", name)
 		case !instance.Serving() || instance.Replacing():
 			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to become ready", name)
+		case name != a.TargetPrimary && !instance.Report.Report.Streaming && leads(s.Instance(a.TargetPrimary)):
+			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to stream from the primary", name)
 		case instance.Report.Report.ConfigGeneration < s.Cluster.Generation && instance.Report.Report.Problem == nil:
 			p.wait(dbv1alpha1.ReasonApplyingConfiguration, "instance %s is loading the configuration", name)
 		case len(instance.Report.Report.PendingRestart) > 0:

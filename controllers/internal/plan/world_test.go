@@ -78,7 +78,8 @@ func (w *world) serve(m *member, role protocol.Role) {
 	m.pod.Status.PodIP = "10.0.0.1"
 	m.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	m.report = state.ReportEntry{Known: true, Report: protocol.Report{
-		State: protocol.StateRunning, Role: role, SystemIdentifier: "7000", ConfigGeneration: w.cluster.Generation}}
+		State: protocol.StateRunning, Role: role, Streaming: role == protocol.RoleReplica,
+		SystemIdentifier: "7000", ConfigGeneration: w.cluster.Generation}}
 }
 
 func (m *member) stopServing() {

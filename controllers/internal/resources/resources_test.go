@@ -2,11 +2,16 @@ package resources_test
 
 import (
 	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -100,6 +105,51 @@ func TestObjectsAreAsInTheGoldenFiles(t *testing.T) {
 			golden(t, filepath.Join("testdata", strings.ToLower(kind), name+suffix+".yaml"), text(t, object), "")
 		}
 	}
+}
+
+// TestSecretsAreAsInTheGoldenFiles: their keys, and what their certificates say.
+func TestSecretsAreAsInTheGoldenFiles(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, cluster := range cases(t) {
+		ca, err := resources.CASecret(cluster, nil, now)
+		require.NoError(t, err)
+		server, err := resources.ServerSecret(cluster, ca, nil, now)
+		require.NoError(t, err)
+		replication, err := resources.ReplicationSecret(cluster, ca, nil, now)
+		require.NoError(t, err)
+		app, err := resources.AppSecret(cluster, ca, nil, func() (string, error) { return "pass:word@%", nil })
+		require.NoError(t, err)
+		for _, secret := range []*corev1.Secret{ca, server, replication, app} {
+			secret.StringData = described(t, secret.Data)
+			secret.Data = nil
+			suffix := strings.TrimPrefix(secret.Name, cluster.Name)
+			golden(t, filepath.Join("testdata", "secret", name+suffix+".yaml"), text(t, secret), "")
+		}
+	}
+}
+
+// described is the data of a Secret with words in the place of what is random.
+func described(t *testing.T, data map[string][]byte) map[string]string {
+	t.Helper()
+	words := map[string]string{}
+	for key, value := range data {
+		words[key] = string(value)
+		block, rest := pem.Decode(value)
+		if block == nil {
+			continue
+		}
+		assert.Empty(t, rest, key)
+		words[key] = block.Type
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		require.NoError(t, err)
+		words[key] = fmt.Sprintf("CERTIFICATE of %s, by %s, from %s to %s, authority: %t, for servers: %t, for clients: %t, names: %v",
+			certificate.Subject, certificate.Issuer, certificate.NotBefore.Format(time.DateTime), certificate.NotAfter.Format(time.DateTime), certificate.IsCA,
+			slices.Contains(certificate.ExtKeyUsage, x509.ExtKeyUsageServerAuth), slices.Contains(certificate.ExtKeyUsage, x509.ExtKeyUsageClientAuth), certificate.DNSNames)
+	}
+	return words
 }
 
 // TestAChangedPodTemplateRestartsEveryDatabase of every user: the golden files of
