@@ -290,13 +290,19 @@ func (p *pass) roles(ctx context.Context) error {
 		return rank(a.Role) - rank(b.Role)
 	})
 	for _, role := range ordered {
-		pod := p.snapshot.Instance(role.Pod.Instance).Pod
-		if err := kube.SetLabel(ctx, p.Client, pod, naming.LabelRole, role.Role); err != nil {
-			return err
+		instance := p.snapshot.Instance(role.Pod.Instance)
+		for _, pod := range instance.Pods() {
+			if pod.UID != role.Pod.UID {
+				continue
+			}
+			if err := kube.SetLabel(ctx, p.Client, pod, naming.LabelRole, role.Role); err != nil {
+				return err
+			}
+			if pod == instance.Pod { // which the status tells of
+				instance.Pod = pod.DeepCopy()
+				metav1.SetMetaDataLabel(&instance.Pod.ObjectMeta, naming.LabelRole, role.Role)
+			}
 		}
-		pod = pod.DeepCopy()
-		metav1.SetMetaDataLabel(&pod.ObjectMeta, naming.LabelRole, role.Role)
-		p.snapshot.Instance(role.Pod.Instance).Pod = pod
 	}
 	return nil
 }

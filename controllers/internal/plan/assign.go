@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
 	"github.com/my-org/postgres-operator/internal/naming"
@@ -113,6 +115,11 @@ func roles(s *state.Snapshot, a Assignment) []PodRole {
 	}
 	var roles []PodRole
 	for _, instance := range s.Instances {
+		for _, pod := range instance.Terminating { // it takes no connections any more
+			if pod.Labels[naming.LabelRole] == naming.RolePrimary {
+				roles = append(roles, PodRole{Pod: ref(instance, pod)})
+			}
+		}
 		if instance.Pod == nil {
 			continue
 		}
@@ -130,11 +137,11 @@ func roles(s *state.Snapshot, a Assignment) []PodRole {
 		case said == protocol.RoleReplica || (said == protocol.RoleNone && label == naming.RoleReplica):
 			role = naming.RoleReplica
 		}
-		roles = append(roles, PodRole{Pod: ref(instance), Role: role})
+		roles = append(roles, PodRole{Pod: ref(instance, instance.Pod), Role: role})
 	}
 	return roles
 }
 
-func ref(instance *state.Instance) PodRef {
-	return PodRef{Instance: instance.Name, Name: instance.Pod.Name, UID: instance.Pod.UID}
+func ref(instance *state.Instance, pod *corev1.Pod) PodRef {
+	return PodRef{Instance: instance.Name, Name: pod.Name, UID: pod.UID}
 }

@@ -498,6 +498,13 @@ func TestTheRoleLabelInAChange(t *testing.T) {
 	w.instances["db-primary"].report.Report.Role = protocol.RoleNone
 	role, _ = roleOf(plan.Decide(w.snapshot(), plan.Wanted{}), "db-primary")
 	assert.Empty(t, role)
+
+	w = available(t)
+	w.instances["db-primary"].pod.Labels[naming.LabelRole] = naming.RolePrimary
+	w.instances["db-primary"].pod.DeletionTimestamp = &metav1.Time{Time: epoch}
+	role, known := roleOf(plan.Decide(w.snapshot(), plan.Wanted{}), "db-primary")
+	assert.True(t, known)
+	assert.Empty(t, role, "one that goes takes no connections, and its Service asks nobody whether it is ready")
 }
 
 func TestOneInstanceAtATimeRejoins(t *testing.T) {

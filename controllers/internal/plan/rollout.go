@@ -47,7 +47,7 @@ func rollOut(s *state.Snapshot, wanted Wanted, p *Plan) {
 		// Before the StatefulSet has its new template, its controller would make
 		// the same pod again; so the restart comes in the pass after.
 		if !wanted.Changed[instance.Name] && instance.OutdatedPod() {
-			p.Restart = append(p.Restart, ref(instance))
+			p.Restart = append(p.Restart, ref(instance, instance.Pod))
 		}
 		p.wait(dbv1alpha1.ReasonRollingOut, "instance %s is being restarted with the changed pod template; %d more to go", instance.Name, len(outdated)-1)
 	}

@@ -9,9 +9,13 @@ import (
 	"github.com/my-org/postgres-operator/internal/naming"
 )
 
-// PrimaryService is read-write: it follows the role label, not a workload.
+// PrimaryService is read-write: it follows the role label, not a workload, and not
+// whether the pod is ready. The label says who the primary is; one that is started
+// again takes connections a second before the kubelet and kube-proxy know that.
 func PrimaryService(cluster *dbv1alpha1.PostgresCluster) *corev1.Service {
-	return roleService(cluster, naming.PrimaryService(cluster.Name), naming.RolePrimary)
+	service := roleService(cluster, naming.PrimaryService(cluster.Name), naming.RolePrimary)
+	service.Spec.PublishNotReadyAddresses = true
+	return service
 }
 
 // ReplicasService is read-only.
