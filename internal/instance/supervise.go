@@ -36,6 +36,9 @@ const (
 	// steadyLooks in a row have to find a replica streaming: one that lacks WAL seems to
 	// stream for a moment at each try.
 	steadyLooks = 5
+	// lingerTime is about what it takes until another instance leads and kube-proxy
+	// knows, which looks at the Services once a second.
+	lingerTime = 2 * time.Second
 	// connectRetry is the pause while a private server starts.
 	connectRetry = 20 * time.Millisecond
 )
@@ -162,7 +165,19 @@ func (s *supervision) stop(ctx context.Context) error {
 	if err := s.lease.Release(stopping, final); err != nil {
 		s.log.Warn("the Lease ends by itself", "error", err)
 	}
+	if ctx.Err() != nil {
+		s.linger()
+	}
 	return nil
+}
+
+// linger keeps the address of a pod that ends for a moment, while its Service still
+// leads there: it refuses connections at once, and clients try again. An address that
+// has gone answers nothing, and each of them would wait for it.
+func (s *supervision) linger() {
+	if cluster := s.watcher.Get(); cluster.DeletionTimestamp == nil && len(cluster.Status.InstanceNames) > 1 {
+		time.Sleep(lingerTime)
+	}
 }
 
 // look asks the server how it is and reports it; false if it does not answer.
