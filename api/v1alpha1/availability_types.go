@@ -63,6 +63,15 @@ const (
 	FailbackAutomatic FailbackPolicy = "Automatic"
 )
 
+// EvictionPolicy says whether a pod may be evicted.
+type EvictionPolicy string
+
+// Eviction policies.
+const (
+	EvictionAllowed EvictionPolicy = "Allowed"
+	EvictionRefused EvictionPolicy = "Refused"
+)
+
 // LeaseDuration is LeaseDurationSeconds, or its default for objects stored
 // without it.
 func (s FailoverSpec) LeaseDuration() time.Duration { return seconds(s.LeaseDurationSeconds, 10) }
@@ -170,7 +179,8 @@ type PrimaryChange struct {
 	// Result, once it is done: Promoted, or Reverted to the former primary.
 	Result string `json:"result,omitempty"`
 	// LostBytesAtMost bounds the WAL that the former primary may have written and
-	// the new one has not; absent if it is not known, 0 if nothing can be lost.
+	// the new one has not: 0 if nothing can be lost, else known once the former primary
+	// has come back; absent until then.
 	LostBytesAtMost *int64 `json:"lostBytesAtMost,omitempty"`
 }
 

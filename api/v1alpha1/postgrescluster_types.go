@@ -117,6 +117,15 @@ type PostgresClusterSpec struct {
 	// Replication says what a commit waits for. Default: for no replica.
 	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
 
+	// SingleInstanceEviction says whether the pod of a cluster of one instance may be
+	// evicted: Allowed (default), draining its node ends, and the database is away until
+	// the pod runs elsewhere; or Refused, every drain of its node waits until this is
+	// changed or there is a second instance. A change takes effect at once.
+	//
+	// +kubebuilder:default=Allowed
+	// +kubebuilder:validation:Enum=Allowed;Refused
+	SingleInstanceEviction EvictionPolicy `json:"singleInstanceEviction,omitempty"`
+
 	// Affinity of the pods, as in a pod's spec. Unless it has a podAntiAffinity, the instances prefer
 	// different nodes. A change restarts the instances, one at a time.
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`

@@ -103,7 +103,9 @@ func (m *Manager) rejoined(ctx context.Context, err error) error {
 	m.update(func(r *protocol.Report) {
 		r.State = protocol.StateWaitingToRejoin
 		if r.Rejoin != nil {
-			r.Rejoin = &protocol.Rejoin{Method: r.Rejoin.Method, Message: r.Rejoin.Message, Attempts: m.rejoinFailures, Paused: true}
+			failed := *r.Rejoin
+			failed.Attempts, failed.Paused = m.rejoinFailures, true
+			r.Rejoin = &failed
 		}
 		if m.rejoinFailures >= tellAfter {
 			r.Problem = &protocol.Problem{Reason: protocol.ProblemRejoinFailed,
@@ -182,8 +184,12 @@ func (m *Manager) rejoinMethod(ctx context.Context, source sql.Source, data volu
 	if values[controlState] == "shut down" && source.History.Contains(uint32(timeline), checkpoint+1) {
 		return nil, nil //nolint:nilnil // nothing has to be done
 	}
-	return &protocol.Rejoin{Method: protocol.RejoinRewind, Message: fmt.Sprintf(
-		"it was the primary on timeline %d and did not stop cleanly, or wrote what the primary on timeline %d lacks", timeline, source.History.Timeline)}, nil
+	need := &protocol.Rejoin{Method: protocol.RejoinRewind, Lost: m.lost(ctx, source.History, uint32(timeline)), Message: fmt.Sprintf(
+		"it was the primary on timeline %d and did not stop cleanly, or wrote what the primary on timeline %d lacks", timeline, source.History.Timeline)}
+	if need.Lost != nil {
+		m.log.Info("the successor lacks what this instance wrote last", "bytes", need.Lost.Bytes, "commits", need.Lost.Commits)
+	}
+	return need, nil
 }
 
 // awaitPermission waits until the operator lets this instance rebuild its data.
@@ -247,7 +253,7 @@ func (m *Manager) rewind(ctx context.Context, cluster *dbv1alpha1.PostgresCluste
 func (m *Manager) recopy(ctx context.Context, need *protocol.Rejoin, primary string) error {
 	path := m.options.Paths.Data
 	m.update(func(r *protocol.Report) {
-		r.Rejoin = &protocol.Rejoin{Method: protocol.RejoinClone, Message: need.Message, Attempts: m.rejoinFailures}
+		r.Rejoin = &protocol.Rejoin{Method: protocol.RejoinClone, Message: need.Message, Lost: need.Lost, Attempts: m.rejoinFailures}
 	})
 	used, err := volume.Used(path)
 	if err != nil {

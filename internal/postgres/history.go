@@ -53,12 +53,18 @@ func (h History) Contains(timeline uint32, position LSN) bool {
 	if timeline == h.Timeline {
 		return true
 	}
+	end, known := h.Fork(timeline)
+	return known && position <= end
+}
+
+// Fork is where this history left an older timeline that is part of it.
+func (h History) Fork(timeline uint32) (LSN, bool) {
 	for _, ancestor := range h.Ancestors {
 		if ancestor.Timeline == timeline {
-			return position <= ancestor.End
+			return ancestor.End, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // SegmentStart is where a segment of WAL begins, by the name of its file, for

@@ -175,10 +175,20 @@ type Rejoin struct {
 	Method RejoinMethod `json:"method"`
 	// Message says why.
 	Message string `json:"message"`
+	// Lost is what this data has that the primary's lacks; nil if that is not known.
+	Lost *Lost `json:"lost,omitempty"`
 	// Attempts that failed so far.
 	Attempts int `json:"attempts,omitempty"`
 	// Paused: the last attempt failed, and the next is not due yet.
 	Paused bool `json:"paused,omitempty"`
+}
+
+// Lost is the WAL of a former primary that its successor never received.
+type Lost struct {
+	// Bytes of WAL records.
+	Bytes int64 `json:"bytes"`
+	// Commits among them: transactions that clients may have seen acknowledged.
+	Commits int64 `json:"commits"`
 }
 
 // Refusal says why an instance was not promoted.

@@ -102,6 +102,7 @@ func Decide(s *state.Snapshot, wanted Wanted) Plan {
 	var p Plan
 	p.Assignment = assign(s)
 	choosePrimary(s, &p)
+	tellLoss(s, &p)
 	synchronize(s, &p.Assignment)
 	allowRejoin(s, &p.Assignment)
 	scaleDown(s, &p)

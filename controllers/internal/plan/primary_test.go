@@ -603,3 +603,44 @@ func TestFailback(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAFailoverHasLostIsToldAfterwards(t *testing.T) {
+	done := func(w *world) *dbv1alpha1.PrimaryChange {
+		w.cluster.Status.LastPrimaryChange = &dbv1alpha1.PrimaryChange{Number: 4, Type: dbv1alpha1.PrimaryChangeFailover,
+			From: "db-replica-1", To: "db-primary", Result: dbv1alpha1.PrimaryChangePromoted}
+		return w.cluster.Status.LastPrimaryChange
+	}
+	for name, c := range map[string]struct {
+		before func(w *world)
+		told   bool
+	}{
+		"the former primary has compared":             {func(*world) {}, true},
+		"it was another one that did":                 {func(w *world) { done(w).From = "db-replica-2" }, false},
+		"it has not compared yet":                     {func(w *world) { w.instances["db-replica-1"].report.Report.Rejoin.Lost = nil }, false},
+		"nothing could be lost":                       {func(w *world) { done(w).LostBytesAtMost = new(int64) }, false},
+		"it was planned":                              {func(w *world) { done(w).Type = dbv1alpha1.PrimaryChangeSwitchover }, false},
+		"it was given up":                             {func(w *world) { done(w).Result = dbv1alpha1.PrimaryChangeReverted }, false},
+		"the former primary does not answer any more": {func(w *world) { w.instances["db-replica-1"].silentSince(epoch) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := available(t)
+			done(w)
+			report := &w.instances["db-replica-1"].report.Report
+			report.State, report.Role = protocol.StateWaitingToRejoin, protocol.RoleNone
+			report.Rejoin = &protocol.Rejoin{Method: protocol.RejoinRewind, Lost: &protocol.Lost{Bytes: 1234, Commits: 3}}
+			c.before(w)
+			p := plan.Decide(w.snapshot(), plan.Wanted{})
+			if !c.told {
+				assert.Equal(t, w.cluster.Status.LastPrimaryChange, p.Assignment.LastChange)
+				assert.Empty(t, p.Notices)
+				return
+			}
+			require.NotNil(t, p.Assignment.LastChange.LostBytesAtMost)
+			assert.EqualValues(t, 1234, *p.Assignment.LastChange.LostBytesAtMost)
+			require.Len(t, p.Notices, 1)
+			assert.Contains(t, p.Notices[0].Message, "3 transactions")
+			w.cluster.Status.LastPrimaryChange = p.Assignment.LastChange
+			assert.Empty(t, plan.Decide(w.snapshot(), plan.Wanted{}).Notices, "once")
+		})
+	}
+}

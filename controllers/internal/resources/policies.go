@@ -12,17 +12,22 @@ import (
 	"github.com/my-org/postgres-operator/internal/naming"
 )
 
-// DisruptionBudget lets one instance at a time be evicted. A cluster of one has
-// none: a budget over a single pod blocks every drain for ever.
+// DisruptionBudget lets one instance at a time be evicted. A cluster of one has none,
+// since a budget over a single pod blocks every drain for ever; unless it asks for
+// just that.
 func DisruptionBudget(cluster *dbv1alpha1.PostgresCluster, members int) *policyv1.PodDisruptionBudget {
+	unavailable := intstr.FromInt32(1)
 	if members < 2 {
-		return nil
+		if cluster.Spec.SingleInstanceEviction != dbv1alpha1.EvictionRefused {
+			return nil
+		}
+		unavailable = intstr.FromInt32(0)
 	}
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
 		ObjectMeta: owned(cluster, naming.DisruptionBudget(cluster.Name)),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+			MaxUnavailable: &unavailable,
 			Selector:       podsOf(cluster),
 			// A pod that does not serve anyway must not hold up a drain.
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
