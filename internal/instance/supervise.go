@@ -291,7 +291,7 @@ func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 		s.lastUpkeep = time.Time{} // replicas wait for them
 	}
 	if s.report.Role != protocol.RolePrimary {
-		s.advanceSlots(working, cluster, wanted)
+		s.followSlots(working, cluster, wanted)
 		return
 	}
 	if err := s.ensurePassword(working, cluster); err != nil {
@@ -299,27 +299,37 @@ func (s *supervision) upkeep(ctx context.Context, cluster *dbv1alpha1.PostgresCl
 	}
 }
 
-// advanceSlots makes the slots of a replica keep the WAL that the other replicas
+// followSlots makes the slots of a replica keep the WAL that the other replicas
 // still need, no more: should it become the primary, they follow it from there. The
-// former primary's own keeps what the replica has replayed.
-func (s *supervision) advanceSlots(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, slots []string) {
+// former primary's own keeps what the replica has replayed. Logical slots are
+// PostgreSQL's to copy; what is in the way of that goes.
+func (s *supervision) followSlots(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, slots []string) {
 	primary := cluster.Status.CurrentPrimary
 	if primary == "" || primary == s.options.Instance || !s.report.Streaming {
 		return
 	}
-	kept, err := sql.PrimarySlots(ctx, s.connInfo(cluster, primary))
+	kept, err := sql.ObserveSlots(ctx, s.connInfo(cluster, primary))
 	if err != nil {
 		s.log.Warn("the primary's replication slots are not known", "error", err)
 		return
 	}
 	for _, slot := range slots {
-		position, known := kept[slot]
+		position, known := kept.Physical[slot]
 		if !known && slot != naming.Slot(primary) {
 			continue // not cloned yet
 		}
 		if err := sql.AdvanceSlot(ctx, s.connection, slot, position); err != nil {
 			s.log.Warn("a replication slot keeps more WAL than it has to", "slot", slot, "error", err)
 		}
+	}
+	if len(kept.Failover) == 0 {
+		return
+	}
+	former, err := sql.DropFormerSlots(ctx, s.connection, kept.Failover)
+	if err != nil {
+		s.log.Warn("logical replication slots cannot be copied from the primary", "error", err)
+	} else if len(former) > 0 {
+		s.log.Info("logical replication slots of the time as the primary were dropped; PostgreSQL copies them from the primary now", "slots", former)
 	}
 }
 

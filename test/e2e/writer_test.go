@@ -56,13 +56,14 @@ func (e *environment) anotherLeads(name string, former live.Primary) live.Primar
 // account is a writer under way.
 type account struct {
 	*environment
-	writer *live.Writer
+	cluster string
+	writer  *live.Writer
 }
 
 // writes starts a writer, away from nodes that are about to fail.
 func (e *environment) writes(name string, notOn ...string) *account {
 	e.Helper()
-	a := &account{environment: e}
+	a := &account{environment: e, cluster: name}
 	e.patiently(func(ctx context.Context) (err error) {
 		a.writer, err = e.live(name).StartWriter(ctx, live.WriterOptions{NotOn: notOn})
 		return err
@@ -101,10 +102,18 @@ func (a *account) nothingLost() live.Report {
 }
 
 // lossTold ends the writer after a crash that may lose the last moments, because
-// commits waited for no replica, and tells what it has cost.
+// commits waited for no replica, and tells what it has cost. The status tells it too,
+// once the former primary is back.
 func (a *account) lossTold() live.Report {
 	a.Helper()
 	report := a.close()
+	if len(report.LostRows()) > 0 {
+		a.eventually("the status tells of the loss", func() bool {
+			lost := a.status(a.cluster, "lastPrimaryChange.lostBytesAtMost")
+			return lost != "" && lost != "0"
+		})
+		assert.Contains(a, a.events(a.cluster), "FailoverLoss")
+	}
 	a.Logf("a failover without synchronous replication: %d acknowledged rows lost of %d", len(report.LostRows()), report.Count(journal.Acknowledged))
 	return report
 }

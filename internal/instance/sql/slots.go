@@ -74,29 +74,67 @@ func HasSlot(ctx context.Context, connection *pgx.Conn, name string) (bool, erro
 	return found, nil
 }
 
-// PrimarySlots are the physical slots of the primary at the connection string, and
-// from where on each keeps WAL.
-func PrimarySlots(ctx context.Context, connInfo string) (map[string]string, error) {
+// PrimarySlots are the slots of a primary that its replicas keep too.
+type PrimarySlots struct {
+	// Physical says from where on each keeps WAL.
+	Physical map[string]string
+	// Failover are the logical ones that PostgreSQL itself copies to replicas (17 and
+	// later).
+	Failover []string
+}
+
+// ObserveSlots asks the primary at the connection string.
+func ObserveSlots(ctx context.Context, connInfo string) (PrimarySlots, error) {
+	slots := PrimarySlots{Physical: map[string]string{}}
 	connection, err := ConnectPrimary(ctx, connInfo)
 	if err != nil {
-		return nil, err
+		return slots, err
 	}
 	defer connection.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost with it
 	rows, err := connection.Query(ctx, `
-select slot_name::text, restart_lsn::text from pg_replication_slots
-where slot_type = 'physical' and restart_lsn is not null and not pg_is_in_recovery()`)
+select slot_name::text, coalesce(restart_lsn::text, ''), slot_type = 'physical'
+from pg_replication_slots s
+where not pg_is_in_recovery()
+  and case slot_type when 'physical' then restart_lsn is not null else (to_jsonb(s) ->> 'failover')::boolean end`)
 	if err != nil {
-		return nil, fmt.Errorf("read the primary's replication slots: %w", err)
+		return slots, fmt.Errorf("read the primary's replication slots: %w", err)
 	}
-	slots := map[string]string{}
 	var name, restart string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &restart}, func() error {
-		slots[name] = restart
+	var physical bool
+	if _, err := pgx.ForEachRow(rows, []any{&name, &restart, &physical}, func() error {
+		if physical {
+			slots.Physical[name] = restart
+		} else {
+			slots.Failover = append(slots.Failover, name)
+		}
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("read the primary's replication slots: %w", err)
+		return slots, fmt.Errorf("read the primary's replication slots: %w", err)
 	}
 	return slots, nil
+}
+
+// DropFormerSlots drops the logical slots that a replica has from its own time as the
+// primary, and that the primary has too: PostgreSQL does not copy a slot to where one
+// of that name is already. It returns their names.
+func DropFormerSlots(ctx context.Context, connection *pgx.Conn, onPrimary []string) ([]string, error) {
+	rows, err := connection.Query(ctx, `
+select slot_name::text from pg_replication_slots s
+where pg_is_in_recovery() and slot_type = 'logical' and not active and slot_name = any($1::name[])
+  and (to_jsonb(s) ->> 'failover')::boolean and not (to_jsonb(s) ->> 'synced')::boolean`, onPrimary)
+	if err != nil {
+		return nil, fmt.Errorf("read the logical replication slots: %w", err)
+	}
+	former, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("read the logical replication slots: %w", err)
+	}
+	for _, name := range former {
+		if _, err := connection.Exec(ctx, "select pg_drop_replication_slot($1::name)", name); err != nil {
+			return nil, fmt.Errorf("drop the replication slot %s: %w", name, err)
+		}
+	}
+	return former, nil
 }
 
 // AdvanceSlot makes a slot of a replica keep no more WAL than from a position on;
