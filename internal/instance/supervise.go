@@ -166,7 +166,7 @@ func (s *supervision) stop(ctx context.Context) error {
 		s.log.Warn("the Lease ends by itself", "error", err)
 	}
 	if ctx.Err() != nil {
-		s.linger()
+		s.linger(stopping)
 	}
 	return nil
 }
@@ -174,9 +174,13 @@ func (s *supervision) stop(ctx context.Context) error {
 // linger keeps the address of a pod that ends for a moment, while its Service still
 // leads there: it refuses connections at once, and clients try again. An address that
 // has gone answers nothing, and each of them would wait for it.
-func (s *supervision) linger() {
-	if cluster := s.watcher.Get(); cluster.DeletionTimestamp == nil && len(cluster.Status.InstanceNames) > 1 {
-		time.Sleep(lingerTime)
+func (s *supervision) linger(ctx context.Context) {
+	if cluster := s.watcher.Get(); cluster.DeletionTimestamp != nil || len(cluster.Status.InstanceNames) < 2 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(lingerTime):
 	}
 }
 
