@@ -31,6 +31,7 @@ cp -r config "$work/config"
 (cd "$work/config/manager" && kustomize edit set image "controller=$image")
 kustomize build "$work/config/default" >"$work/all.yaml"
 
+echo "cluster: $(kubectl config view --minify --output 'jsonpath={.current-context} at {.clusters[0].cluster.server}')" >&2
 case ${1:-install} in
   install)
     kubectl apply --server-side --force-conflicts -f "$work/all.yaml"

@@ -14,6 +14,13 @@ cache=${POSTGRES_OPERATOR_CACHE:-$HOME/.cache/postgres-operator}
 
 say() { printf '%4ss  %s\n' "$SECONDS" "$*" >&2; }
 
+# still says every half minute that something goes on, for as long as this script does.
+still() {
+  exec 9>&- # the lock is not its own
+  trap 'kill "$sleeper" 2>/dev/null; exit' TERM
+  while sleep 30 & sleeper=$!; wait "$sleeper"; kill -0 "$$" 2>/dev/null; do say "still $*"; done
+}
+
 # programs prints the import paths of a tool's programs.
 programs() { (cd "$tools/$1" && go mod edit -json) | sed -n '/"Tool"/,/]/s/.*"Path": "\(.*\)".*/\1/p'; }
 
@@ -44,8 +51,12 @@ build() {
     mkdir -p "$home"
     for path in $(programs "$tool"); do
       program=${main_name:-$(program_name "$path")}
+      still "building $program" &
+      beat=$!
+      trap 'kill "$beat" 2>/dev/null || true' EXIT
       (cd "$tools/$tool" && CGO_ENABLED=$cgo GOFLAGS=-mod=readonly nice go build -trimpath -tags "$tags" \
-        -ldflags "-s -w $ldflags" -o "$home/$program.new" "$path")
+        -ldflags "-s -w $ldflags" -o "$home/$program.new" "$path") 2> >(grep -v '^go: downloading' >&2)
+      kill "$beat" 2>/dev/null || true
       mv "$home/$program.new" "$home/$program"
       say "built $program"
     done

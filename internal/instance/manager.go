@@ -34,8 +34,8 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 10 * time.Second
 	// steadyAfter is how long a server has to run for its next crash to count as
-	// the first: long enough for a crash loop to be a slow one.
-	steadyAfter = 15 * time.Second
+	// the first: pauses are for those that crash as soon as they have started.
+	steadyAfter = 5 * time.Second
 	// stuckAfter is how long the manager may take for one turn of its loop.
 	stuckAfter = 2 * time.Minute
 )

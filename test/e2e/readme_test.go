@@ -46,7 +46,7 @@ func TestReadme(t *testing.T) {
 		output := shell(command)
 		t.Logf("%s\n%s", command, output)
 		switch {
-		case strings.Contains(command, "psql"):
+		case strings.Contains(command, "psql"), strings.Contains(command, "kubectl logs"):
 			assert.Contains(t, output, "42")
 		case strings.Contains(command, "fence="):
 			e.eventually("the instance is fenced", func() bool {
@@ -59,6 +59,7 @@ func TestReadme(t *testing.T) {
 		e.ready("db")
 	}
 	assert.Equal(t, "5", e.status("db", "readyInstances"))
+	shell("kubectl delete job application")
 	shell("kubectl delete postgrescluster db")
 	e.eventually("nothing is left", func() bool {
 		return e.kubectl("get", "pods,pvc,statefulsets,deployments", "--output", "name") == ""

@@ -46,6 +46,16 @@ func TestAReplicaThatDoesNotStreamIsWaitedFor(t *testing.T) {
 	assert.Equal(t, "instance db-replica-2 has to stream from the primary", p.Waits[0].Message)
 }
 
+func TestAllInstancesThatHaveToRestartAreNamedInOrder(t *testing.T) {
+	w := settled(t, 3)
+	w.instances["db-primary"].report.Report.PendingRestart = []string{"max_connections", "shared_buffers"}
+	w.instances["db-replica-2"].report.Report.PendingRestart = []string{"shared_buffers"}
+	p := plan.Decide(w.snapshot(), plan.Wanted{})
+	require.Len(t, p.Waits, 1)
+	assert.Equal(t, dbv1alpha1.ReasonRestartPending, p.Waits[0].Reason)
+	assert.Contains(t, p.Waits[0].Message, "for max_connections, shared_buffers on db-replica-2, db-primary:")
+}
+
 func TestReadWriteServiceOpensOnlyAfterTheSystemIdentifierIsRecorded(t *testing.T) {
 	w := newWorld(1)
 	m := w.running("db-primary", protocol.RolePrimary)
