@@ -291,17 +291,18 @@ func (p *pass) roles(ctx context.Context) error {
 	})
 	for _, role := range ordered {
 		instance := p.snapshot.Instance(role.Pod.Instance)
-		for _, pod := range instance.Pods() {
-			if pod.UID != role.Pod.UID {
-				continue
-			}
-			if err := kube.SetLabel(ctx, p.Client, pod, naming.LabelRole, role.Role); err != nil {
-				return err
-			}
-			if pod == instance.Pod { // which the status tells of
-				instance.Pod = pod.DeepCopy()
-				metav1.SetMetaDataLabel(&instance.Pod.ObjectMeta, naming.LabelRole, role.Role)
-			}
+		pods := instance.Pods()
+		at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == role.Pod.UID })
+		if at < 0 {
+			continue
+		}
+		pod := pods[at]
+		if err := kube.SetLabel(ctx, p.Client, pod, naming.LabelRole, role.Role); err != nil {
+			return err
+		}
+		if pod == instance.Pod { // which the status tells of
+			instance.Pod = pod.DeepCopy()
+			metav1.SetMetaDataLabel(&instance.Pod.ObjectMeta, naming.LabelRole, role.Role)
 		}
 	}
 	return nil

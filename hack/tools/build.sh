@@ -57,6 +57,7 @@ build() {
       (cd "$tools/$tool" && CGO_ENABLED=$cgo GOFLAGS=-mod=readonly nice go build -trimpath -tags "$tags" \
         -ldflags "-s -w $ldflags" -o "$home/$program.new" "$path") 2> >(grep -v '^go: downloading' >&2)
       kill "$beat" 2>/dev/null || true
+      trap - EXIT
       mv "$home/$program.new" "$home/$program"
       say "built $program"
     done

@@ -3,6 +3,7 @@ package instance
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,31 +30,37 @@ func (m *Manager) lost(ctx context.Context, history postgres.History, timeline u
 	}
 	ctx, cancel := context.WithTimeout(ctx, lostTime)
 	defer cancel()
-	records, writer, err := os.Pipe()
-	if err != nil {
-		m.log.Warn("what was lost cannot be counted", "error", err)
-		return nil
-	}
-	defer records.Close() //nolint:errcheck // nothing is lost with it
 	var complaint strings.Builder
 	command := exec.CommandContext(ctx, m.binaries.Path("pg_waldump"), "--path="+filepath.Join(m.options.Paths.Data, "pg_wal"),
 		"--timeline="+strconv.FormatUint(uint64(timeline), 10), "--start="+fork.String())
-	command.Stdout, command.Stderr = writer, &complaint
+	command.Stderr = &complaint
 	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.WaitDelay = time.Second
-	wait, err := m.supervisor.Start(command)
-	_ = writer.Close() // the program has its own
-	if err != nil {
-		m.log.Warn("what was lost cannot be counted", "error", err)
-		return nil
-	}
-	lost, countErr := countRecords(records)
+	lost, err := m.countOutput(command)
 	// It ends with an error at the end of the WAL, which is how the end is found.
-	if err := wait(); countErr != nil || ctx.Err() != nil || (err != nil && !endOfWAL(complaint.String())) {
-		m.log.Warn("what was lost cannot be counted", "error", fmt.Sprintf("%v %v %s", countErr, err, complaint.String()))
+	var ending *exec.ExitError
+	if ctx.Err() != nil || (err != nil && (!errors.As(err, &ending) || !endOfWAL(complaint.String()))) {
+		m.log.Warn("what was lost cannot be counted", "error", err, "complaint", complaint.String())
 		return nil
 	}
 	return &lost
+}
+
+// countOutput runs pg_waldump and counts what it prints.
+func (m *Manager) countOutput(command *exec.Cmd) (protocol.Lost, error) {
+	records, err := command.StdoutPipe()
+	if err != nil {
+		return protocol.Lost{}, err
+	}
+	wait, err := m.supervisor.Start(command)
+	if err != nil {
+		return protocol.Lost{}, err
+	}
+	lost, err := countRecords(records)
+	if ending := wait(); err == nil {
+		err = ending
+	}
+	return lost, err
 }
 
 // waldumpRecord is a line of pg_waldump, the same in every major since 9.5 (src/bin/

@@ -47,6 +47,13 @@ func QuoteConfig(value string) string {
 	return `'` + strings.ReplaceAll(value, `'`, `''`) + `'`
 }
 
+// DeadPeer are the keywords of a connection string that make libpq notice a peer which
+// is gone, in seconds. The WAL receiver heeds no connect_timeout: an address that leads
+// nowhere any more, which a Service has for a moment, would hold it for two minutes.
+var DeadPeer = [][2]string{
+	{"tcp_user_timeout", "3000"}, {"keepalives_idle", "3"}, {"keepalives_interval", "1"}, {"keepalives_count", "3"},
+}
+
 // QuoteConnInfo quotes a value for a connection string of keywords and values.
 func QuoteConnInfo(value string) string {
 	value = strings.ReplaceAll(value, `\`, `\\`)

@@ -44,16 +44,8 @@ func TestASubscriberFollowsTheNextPrimary(t *testing.T) {
 		t.Helper()
 		for _, replica := range e.others("db", e.primary("db").Instance) {
 			e.eventually("the slot is on "+replica, func() bool {
-				found := false
-				e.patiently(func(ctx context.Context) error {
-					pod, err := e.live("db").PodOf(ctx, replica)
-					if err == nil {
-						answer, _ := e.trySQL(pod.Pod, "app", "select count(*) from pg_replication_slots where slot_name = 'items' and synced and not temporary and invalidation_reason is null")
-						found = answer == "1"
-					}
-					return err
-				})
-				return found
+				answer, err := e.trySQL(e.podOf("db", replica).Pod, "app", "select count(*) from pg_replication_slots where slot_name = 'items' and synced and not temporary and invalidation_reason is null")
+				return err == nil && answer == "1"
 			})
 		}
 	}

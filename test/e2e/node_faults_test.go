@@ -59,10 +59,7 @@ func TestAReplicasNodeIsFrozen(t *testing.T) {
 	former := e.primary("db")
 	var replica live.Primary
 	for _, instance := range e.others("db", former.Instance) {
-		e.patiently(func(ctx context.Context) (err error) {
-			replica, err = e.live("db").PodOf(ctx, instance)
-			return err
-		})
+		replica = e.podOf("db", instance)
 		if replica.Node != former.Node {
 			break
 		}
@@ -87,11 +84,7 @@ func TestADoubleFailure(t *testing.T) {
 	former := e.primary("db")
 	e.operatorNotOn(former.Node)
 	w := e.writes("db", former.Node)
-	var replica live.Primary
-	e.patiently(func(ctx context.Context) (err error) {
-		replica, err = e.live("db").PodOf(ctx, e.others("db", former.Instance)[0])
-		return err
-	})
+	replica := e.podOf("db", e.others("db", former.Instance)[0])
 	e.harms("kill", former.Node)
 	if replica.Node != former.Node {
 		e.patiently(func(context.Context) error { return live.KillContainer(replica.UID) })

@@ -65,13 +65,8 @@ func TestThePrimarysPodIsDeleted(t *testing.T) {
 
 	next := e.primary("db")
 	replica := e.others("db", next.Instance)[0]
-	e.patiently(func(ctx context.Context) error {
-		pod, err := e.live("db").PodOf(ctx, replica)
-		if err != nil {
-			return err
-		}
-		return e.live("db").DeletePod(ctx, pod.Pod)
-	})
+	pod := e.podOf("db", replica).Pod
+	e.patiently(func(ctx context.Context) error { return e.live("db").DeletePod(ctx, pod) })
 	w.goesOn()
 	e.streams("db", replica)
 	e.settled("db")

@@ -43,6 +43,16 @@ func (e *environment) primary(name string) (found live.Primary) {
 	return found
 }
 
+// podOf is the running pod of an instance.
+func (e *environment) podOf(name, instance string) (found live.Primary) {
+	e.Helper()
+	e.patiently(func(ctx context.Context) (err error) {
+		found, err = e.live(name).PodOf(ctx, instance)
+		return err
+	})
+	return found
+}
+
 // anotherLeads waits until another instance than this one is the primary.
 func (e *environment) anotherLeads(name string, former live.Primary) live.Primary {
 	e.Helper()

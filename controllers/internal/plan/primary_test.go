@@ -45,6 +45,13 @@ var (
 	looping = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 )
 
+// stoppedCleanly makes an instance one that has stopped PostgreSQL and given up the
+// Lease; it is in a state since then.
+func (w *world) stoppedCleanly(m *member, current protocol.State, since time.Time) {
+	w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
+	m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, current, since
+}
+
 func TestWhenAPrimaryIsLost(t *testing.T) {
 	long, short := epoch.Add(-time.Minute), epoch.Add(-500*time.Millisecond)
 	failover, switchover := dbv1alpha1.PrimaryChangeFailover, dbv1alpha1.PrimaryChangeSwitchover
@@ -100,29 +107,23 @@ func TestWhenAPrimaryIsLost(t *testing.T) {
 			w.lease.ChangedAt = long
 		}, failover, "LeaseExpired"},
 		"it has stopped cleanly, and goes": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateStopping, short
+			w.stoppedCleanly(m, protocol.StateStopping, short)
 		}, switchover, "PrimaryStopped"},
 		"it has stopped cleanly, and does not answer": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateStarting
+			w.stoppedCleanly(m, protocol.StateStarting, time.Time{})
 			m.silentSince(short)
 		}, switchover, "PrimaryStopped"},
 		"it has stopped cleanly, and cannot start": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateBlocked, short
+			w.stoppedCleanly(m, protocol.StateBlocked, short)
 		}, switchover, "PrimaryStopped"},
 		"it has stopped cleanly, and has been starting for long": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, long
+			w.stoppedCleanly(m, protocol.StateRecovering, long)
 		}, switchover, "PrimaryStopped"},
 		"its fence was lifted, and it has not heard of that": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State = protocol.RoleNone, protocol.StateFenced
+			w.stoppedCleanly(m, protocol.StateFenced, time.Time{})
 		}, "", ""},
 		"its fence was lifted, and it starts": {func(w *world, m *member) {
-			w.lease.Holder, w.lease.FinalLSN = "", "0/4FFFFF0"
-			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, short
+			w.stoppedCleanly(m, protocol.StateRecovering, short)
 		}, "", ""},
 		"postgres is down for a moment": {func(_ *world, m *member) {
 			m.report.Report.Role, m.report.Report.State, m.report.DownSince = protocol.RoleNone, protocol.StateRecovering, short

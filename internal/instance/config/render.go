@@ -163,15 +163,9 @@ func connInfo(in Input, host, database string) string {
 		{"sslcert", filepath.Join(in.TLS, FileClientCert)},
 		{"sslkey", filepath.Join(in.TLS, FileClientKey)},
 		{"connect_timeout", "5"},
-		// The WAL receiver heeds no connect_timeout: an address that leads nowhere any
-		// more, which a Service has for a moment, would hold it for two minutes.
-		{"tcp_user_timeout", "3000"},
-		{"keepalives_idle", "3"},
-		{"keepalives_interval", "1"},
-		{"keepalives_count", "3"},
 	}
 	var words []string
-	for _, pair := range pairs {
+	for _, pair := range append(pairs, postgres.DeadPeer...) {
 		words = append(words, pair[0]+"="+postgres.QuoteConnInfo(pair[1]))
 	}
 	return strings.Join(words, " ")

@@ -68,9 +68,9 @@ func connect(ctx context.Context, settings string, parameters map[string]string)
 	if err != nil {
 		return nil, fmt.Errorf("read the connection settings: %w", err)
 	}
-	// What libpq does with a connection itself; here contexts end what hangs.
-	for _, name := range []string{"tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"} {
-		delete(config.RuntimeParams, name)
+	// These are libpq's, and no parameters of the server; here contexts end what hangs.
+	for _, keyword := range postgres.DeadPeer {
+		delete(config.RuntimeParams, keyword[0])
 	}
 	// One round trip for each statement, and nothing kept in the server.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec

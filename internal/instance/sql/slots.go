@@ -48,10 +48,8 @@ from pg_replication_slots where slot_type = 'physical' order by slot_name`)
 		return fmt.Errorf("read the replication slots: %w", err)
 	}
 	create, drop := SlotChanges(existing, wanted, ours)
-	for _, name := range drop {
-		if _, err := connection.Exec(ctx, "select pg_drop_replication_slot($1::name)", name); err != nil {
-			return fmt.Errorf("drop the replication slot %s: %w", name, err)
-		}
+	if err := dropSlots(ctx, connection, drop); err != nil {
+		return err
 	}
 	for _, name := range create {
 		// WAL is kept from now on: a clone that begins before the replica connects
@@ -129,12 +127,19 @@ where pg_is_in_recovery() and slot_type = 'logical' and not active and slot_name
 	if err != nil {
 		return nil, fmt.Errorf("read the logical replication slots: %w", err)
 	}
-	for _, name := range former {
-		if _, err := connection.Exec(ctx, "select pg_drop_replication_slot($1::name)", name); err != nil {
-			return nil, fmt.Errorf("drop the replication slot %s: %w", name, err)
-		}
+	if err := dropSlots(ctx, connection, former); err != nil {
+		return nil, err
 	}
 	return former, nil
+}
+
+func dropSlots(ctx context.Context, connection *pgx.Conn, names []string) error {
+	for _, name := range names {
+		if _, err := connection.Exec(ctx, "select pg_drop_replication_slot($1::name)", name); err != nil {
+			return fmt.Errorf("drop the replication slot %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // AdvanceSlot makes a slot of a replica keep no more WAL than from a position on;
