@@ -50,3 +50,30 @@ func TestCreateAndQuery(t *testing.T) {
 	assert.NotEmpty(t, e.status("db", "primaryHost"))
 	assert.Len(t, strings.Split(e.status("db", "replicaHosts[*]"), " "), 2)
 }
+
+// TestTheDatabaseIsMadeAsAskedFor: each option of bootstrap.initdb, on volumes that one
+// pod alone may use.
+func TestTheDatabaseIsMadeAsAskedFor(t *testing.T) {
+	e := begin(t)
+	e.kubectl("create", "configmap", "schema", "--from-literal=1.sql=create table prices (name text); grant all on prices to keeper;")
+	e.kubectl("create", "secret", "generic", "rows", "--from-literal=2.sql=insert into prices values ('bread');")
+	e.apply(strings.Replace(cluster("shop", 2, "15.20",
+		"bootstrap:",
+		"  initdb:",
+		"    {database: store, owner: keeper, encoding: UTF8, localeProvider: icu, locale: de, dataChecksums: false,",
+		"     postInitSQL: [{configMapKeyRef: {name: schema, key: 1.sql}}, {secretKeyRef: {name: rows, key: 2.sql}}]}"),
+		"    storageClassName:", "    accessMode: ReadWriteOncePod\n    storageClassName:", 1))
+	e.ready("shop")
+	client := e.client("shop")
+	answer, err := e.query(client, "shop-primary", "", "select current_user || ' ' || current_database() || ' ' || string_agg(name, ',') from prices")
+	require.NoError(t, err)
+	assert.Equal(t, "keeper store bread", answer)
+	assert.Equal(t, "keeper i de UTF8", e.sql("shop-primary-0", "store",
+		"select pg_get_userbyid(datdba) || ' ' || datlocprovider::text || ' ' || daticulocale || ' ' || pg_encoding_to_char(encoding) from pg_database where datname = current_database()"))
+	assert.Equal(t, "off", e.sql("shop-primary-0", "store", "show data_checksums"))
+	assert.Equal(t, "ReadWriteOncePod ReadWriteOncePod", e.kubectl("get", "pvc", "--output", "jsonpath={.items[*].status.accessModes[0]}"))
+	e.eventually("the rows are on the replica", func() bool {
+		rows, err := e.query(client, "shop-replicas", "", "select name from prices")
+		return err == nil && rows == "bread"
+	})
+}
