@@ -80,6 +80,9 @@ func (r *PostgresClusterReconciler) act(ctx context.Context, snapshot *state.Sna
 		case errors.As(err, &terminating):
 			// Its end is an event, which brings the next pass.
 			faults = append(faults, status.Fault{Reason: dbv1alpha1.ReasonTerminating, Message: terminating.Error()})
+		case apierrors.IsConflict(err):
+			// The world is another than the one seen: nothing that a person has to know.
+			failures = append(failures, fmt.Errorf("%s: %w", step.name, err))
 		default:
 			faults = append(faults, status.Fault{Reason: dbv1alpha1.ReasonApplyFailed,
 				Message: fmt.Sprintf("%s: %v", step.name, err)})
@@ -255,10 +258,7 @@ func (p *pass) lease(ctx context.Context) error {
 	lease.Namespace, lease.Name = p.cluster().Namespace, naming.PrimaryLease(p.cluster().Name)
 	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:null}},"spec":{"holderIdentity":""}}`, seen.Version, naming.AnnotationFinalLSN)
 	err := p.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(naming.FieldOwner))
-	if apierrors.IsConflict(err) {
-		return nil // its holder has renewed it; the watch tells us
-	}
-	if err != nil {
+	if err != nil { // a conflict: its holder has renewed it
 		return fmt.Errorf("free the Lease of %s: %w", seen.Holder, err)
 	}
 	return nil

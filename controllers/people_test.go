@@ -126,7 +126,7 @@ func (w *world) awaitReason(t *testing.T, kind, reason string) string {
 // awaitGone waits until nothing of the cluster is left.
 func (w *world) awaitGone(t *testing.T) {
 	t.Helper()
-	eventually(t, "the end of the cluster", func() string { return fmt.Sprint(w.story(t), w.children(t)) }, func() bool {
+	eventually(t, "the end of the cluster", func() string { return fmt.Sprint(w.story(t), w.names(t)) }, func() bool {
 		cluster := &dbv1alpha1.PostgresCluster{}
 		return client.IgnoreNotFound(api.Get(t.Context(), w.key("db"), cluster)) == nil && cluster.UID == "" && len(w.children(t)) == 0
 	})

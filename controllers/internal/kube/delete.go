@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,15 +12,15 @@ import (
 
 // Delete removes one object as it was seen: the identity (and, for what is not
 // deleted yet, nothing else) is a precondition, so an object of the same name
-// that was made since survives. An object that has gone, or is going, is fine.
+// that was made since survives; that is a conflict, which the caller meets with
+// another pass. An object that has gone, or is going, is fine.
 func Delete(ctx context.Context, c client.Client, seen client.Object, options ...client.DeleteOption) error {
 	if seen.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	uid := seen.GetUID()
 	options = append(options, client.Preconditions{UID: &uid})
-	err := c.Delete(ctx, seen, options...)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := c.Delete(ctx, seen, options...); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s %s: %w", kindOf(c, seen), seen.GetName(), err)
 	}
 	return nil
