@@ -113,3 +113,23 @@ func TestEachNodeIsDrained(t *testing.T) {
 	}
 	w.nothingLost()
 }
+
+// TestACordonedNodeIsNotChosen: of two replicas that have the same, the one takes over
+// whose node is not about to be emptied.
+func TestACordonedNodeIsNotChosen(t *testing.T) {
+	e := beginAlone(t)
+	e.apply(cluster("db", 3, "15.20"))
+	e.settled("db")
+	former := e.primary("db")
+	others := e.others("db", former.Instance)
+	cordoned, free := e.podOf("db", others[0]), e.podOf("db", others[1])
+	if cordoned.Node == free.Node {
+		t.Skipf("%s and %s share a node: there is no choice", cordoned.Instance, free.Instance)
+	}
+	e.Cleanup(func() { e.kubectl("uncordon", cordoned.Node) })
+	e.kubectl("cordon", cordoned.Node)
+	e.patiently(func(ctx context.Context) error { return e.live("db").ForceDeletePod(ctx, former.Pod) })
+	assert.Equal(t, free.Instance, e.anotherLeads("db", former).Instance)
+	e.kubectl("uncordon", cordoned.Node)
+	e.settled("db")
+}

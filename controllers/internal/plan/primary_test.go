@@ -36,6 +36,15 @@ func (m *member) container(state corev1.ContainerState, last corev1.ContainerSta
 	m.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: naming.ContainerPostgres, State: state, LastTerminationState: last}}
 }
 
+// endedAfter makes the container one that was started again once, and has ended after a
+// time.
+func (m *member) endedAfter(ran time.Duration) {
+	second := *ended.Terminated
+	second.StartedAt = metav1.NewTime(second.FinishedAt.Add(-ran))
+	m.container(corev1.ContainerState{Terminated: &second}, ended)
+	m.pod.Status.ContainerStatuses[0].RestartCount = 1
+}
+
 func (m *member) silentSince(at time.Time) {
 	m.report.Error, m.report.FailedSince = "no answer", at
 }
@@ -87,6 +96,14 @@ func TestWhenAPrimaryIsLost(t *testing.T) {
 			m.container(looping, ended)
 			m.silentSince(short)
 		}, failover, "ContainerDead"},
+		"its container ends soon after a restart": {func(_ *world, m *member) {
+			m.endedAfter(9 * time.Minute)
+			m.silentSince(short)
+		}, failover, "ContainerDead"},
+		"its container ends long after a restart": {func(_ *world, m *member) {
+			m.endedAfter(11 * time.Minute)
+			m.silentSince(short)
+		}, "", ""},
 		"the kubelet says that its container has ended, and it answers": {func(_ *world, m *member) { m.container(looping, ended) }, "", ""},
 		"its container ended before another took the Lease": {func(w *world, m *member) {
 			m.container(looping, ended)

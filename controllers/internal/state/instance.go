@@ -151,11 +151,23 @@ func (i *Instance) Pods() []*corev1.Pod {
 	return append([]*corev1.Pod{i.Pod}, i.Terminating...)
 }
 
-// Looping tells whether the kubelet waits longer and longer before it starts the
-// container of PostgreSQL again.
+// restartMemory is how long a container has to run after a restart, so that the kubelet
+// starts it again without a pause when it ends: twice the longest pause.
+const restartMemory = 10 * time.Minute
+
+// Looping tells whether the kubelet waits before it starts the container of PostgreSQL
+// again, longer each time. It says so only a while after the end; that it will follows
+// from its rule: the first restart is at once, the next ones are not.
 func (i *Instance) Looping() bool {
 	container := postgresStatus(i.Pod)
-	return container != nil && container.State.Waiting != nil && container.State.Waiting.Reason == "CrashLoopBackOff"
+	switch {
+	case container == nil:
+		return false
+	case container.State.Waiting != nil:
+		return container.State.Waiting.Reason == "CrashLoopBackOff"
+	}
+	end := container.State.Terminated
+	return end != nil && container.RestartCount > 0 && end.FinishedAt.Sub(end.StartedAt.Time) < restartMemory
 }
 
 // ended tells whether the kubelet's word, which may be old, is that the pod's
