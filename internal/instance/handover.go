@@ -42,9 +42,6 @@ func (s *supervision) promote(ctx context.Context, cluster *dbv1alpha1.PostgresC
 	}
 	s.setState(protocol.StatePromoting)
 	if !s.writable {
-		if !s.knowsItsWord() {
-			return
-		}
 		held, err := s.takeLease(ctx, cluster, s.hasAll(ctx, cluster))
 		var lacking lackingError
 		if errors.As(err, &lacking) {
@@ -159,6 +156,7 @@ func (s *supervision) cutStream(ctx context.Context, cluster *dbv1alpha1.Postgre
 	cutting, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	s.setCut(wanted)
+	s.still = 0
 	if err := s.reconfigure(cutting, cluster); err != nil {
 		s.log.Error("the stream could not be switched", "error", err)
 		s.setCut(-1) // neither is certain: tried again

@@ -266,12 +266,19 @@ func TestAPeerHoldsStillForAsLongAsItsWordLasts(t *testing.T) {
 	cluster := &dbv1alpha1.PostgresCluster{}
 	cluster.Status.TargetPrimary, cluster.Status.InstanceNames = primaryName, []string{primaryName, replicaName}
 	api := &unsaved{}
-	m := New(Options{Cluster: "db", Instance: replicaName}, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), api)
+	options := Options{Cluster: "db", Instance: replicaName, Paths: Paths{Lock: filepath.Join(t.TempDir(), "lock")}}
+	m := New(options, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), api)
+	next := func() *Manager { // a process that comes after this one
+		process := New(options, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), api)
+		process.recallWord()
+		return process
+	}
 	question := protocol.Question{Primary: primaryName + "/1"}
 
 	answer := m.Confirm(t.Context(), question)
 	assert.True(t, answer.APIServerReachable)
 	assert.False(t, answer.Granted, "it reaches the API server")
+	require.True(t, next().beginToLead(), "no word was given")
 	require.True(t, m.beginToLead())
 	api.err = errors.New("connection refused")
 	assert.False(t, m.Confirm(t.Context(), question).Granted, "it is about to lead")
@@ -281,13 +288,14 @@ func TestAPeerHoldsStillForAsLongAsItsWordLasts(t *testing.T) {
 	assert.False(t, answer.APIServerReachable)
 	assert.True(t, answer.Granted)
 	assert.False(t, m.beginToLead(), "it has given its word")
+	assert.False(t, next().beginToLead(), "which another process of the instance keeps")
+	m.forgetWord()
+	assert.False(t, next().beginToLead(), "until it is over")
 	m.stillUntil = time.Now()
 	assert.True(t, m.beginToLead(), "which is over")
+	m.forgetWord()
+	assert.True(t, next().beginToLead())
 	m.endToLead()
-
-	assert.False(t, m.knowsItsWord(), "one that an earlier life of the process gave may not be over")
-	m.born = time.Now().Add(-protocol.GrantTime)
-	assert.True(t, m.knowsItsWord())
 
 	target := cluster.DeepCopy()
 	target.Status.TargetPrimary = replicaName
@@ -298,8 +306,13 @@ func TestAPeerHoldsStillForAsLongAsItsWordLasts(t *testing.T) {
 func TestAnAPIServerThatSavesNothingIsAwayForEverybody(t *testing.T) {
 	cluster := &dbv1alpha1.PostgresCluster{}
 	cluster.Status.TargetPrimary = primaryName
-	m := New(Options{Cluster: "db", Instance: replicaName}, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), &unsaved{})
+	options := Options{Cluster: "db", Instance: replicaName, Paths: Paths{Lock: filepath.Join(t.TempDir(), "lock")}}
+	m := New(options, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), &unsaved{})
 	answer := m.Confirm(t.Context(), protocol.Question{Primary: primaryName + "/1", NotSaved: true})
 	assert.True(t, answer.APIServerReachable)
 	assert.True(t, answer.Granted)
+
+	options.Paths.Lock = filepath.Join(t.TempDir(), "not there", "lock")
+	m = New(options, slog.New(slog.DiscardHandler), assignment.Fixed(cluster), &unsaved{})
+	assert.False(t, m.Confirm(t.Context(), protocol.Question{Primary: primaryName + "/1", NotSaved: true}).Granted, "a word that cannot be kept is not given")
 }

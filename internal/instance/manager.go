@@ -43,7 +43,6 @@ const (
 // Manager is one instance manager.
 type Manager struct {
 	options      Options
-	born         time.Time // when this process began
 	log          *slog.Logger
 	watcher      *assignment.Watcher
 	lease        *lease.Lease
@@ -109,7 +108,7 @@ func Run(ctx context.Context, options Options) error {
 // New makes a manager from its parts.
 func New(options Options, log *slog.Logger, watcher *assignment.Watcher, leases lease.Client) *Manager {
 	return &Manager{
-		options: options, born: time.Now(), log: log, watcher: watcher,
+		options: options, log: log, watcher: watcher,
 		lease: &lease.Lease{Client: leases, Name: naming.PrimaryLease(options.Cluster),
 			Holder: options.Instance + "/" + options.PodUID, Now: time.Now},
 		hub:         protocol.NewHub(fmt.Sprintf("%s/%d", options.PodUID, time.Now().UnixNano())),
@@ -141,6 +140,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return ignoreEnd(ctx, err)
 	}
 	m.lock = lock
+	m.recallWord()
 	var pause time.Duration
 	for ctx.Err() == nil {
 		began := time.Now()

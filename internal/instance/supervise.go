@@ -36,6 +36,9 @@ const (
 	// steadyLooks in a row have to find a replica streaming: one that lacks WAL seems to
 	// stream for a moment at each try.
 	steadyLooks = 5
+	// stillLooks in a row have to find a replica to stand still whose stream was cut: the
+	// process that could begin to receive again hears of the cut a moment later than others.
+	stillLooks = 2
 	// lingerTime is about what it takes until another instance leads and kube-proxy
 	// knows, which looks at the Services once a second.
 	lingerTime = 2 * time.Second
@@ -53,6 +56,7 @@ type supervision struct {
 	generation int64 // of the cluster whose configuration is in force
 	promoted   bool  // it does not have to be promoted any more
 	steady     int   // looks in a row that found the replica streaming
+	still      int   // looks in a row that found it to stand still, since the cut
 	// streamed is when the replica last streamed, or was asked about, or started.
 	streamed time.Time
 	// synchronous is the rule as the last look found it.
@@ -223,8 +227,11 @@ func (s *supervision) look(ctx context.Context) bool {
 		if seen.InRecovery {
 			r.Role = protocol.RoleReplica
 		}
-		if seen.InRecovery && seen.StandsStill {
-			r.StreamCut = max(s.cut, 0)
+		if s.still++; s.cut <= 0 || !seen.InRecovery || !seen.StandsStill {
+			s.still = 0
+		}
+		if s.still >= stillLooks {
+			r.StreamCut = s.cut
 		}
 		if r.SynchronousNames = s.synchronous; s.synchronous != seen.SynchronousNames {
 			r.SynchronousNames = "" // not in force for everybody until the next look

@@ -42,12 +42,14 @@ select pg_is_in_recovery(),
        array(select name from pg_settings where pending_restart order by name),
        current_setting('synchronous_standby_names')`
 
-// standsStill: nothing receives WAL; and what was received before the server started,
+// standsStill: the configuration that names no primary is in force, and nothing receives
+// WAL; and what was received before the server started,
 // of which PostgreSQL only says how far it is replayed, is replayed: the startup
 // process waits for more. Once something was received, all that was there before is
 // replayed as well.
 const standsStill = `
-select not exists (select from pg_stat_activity where backend_type = 'walreceiver')
+select current_setting('primary_conninfo') = ''
+   and not exists (select from pg_stat_activity where backend_type = 'walreceiver')
    and (pg_last_wal_receive_lsn() is not null
         or exists (select from pg_stat_activity where backend_type = 'startup'
                    and wait_event in ('RecoveryWalStream', 'RecoveryRetrieveRetryInterval')))`
