@@ -39,6 +39,9 @@ const (
 	// stillLooks in a row have to find a replica to stand still whose stream was cut: the
 	// process that could begin to receive again hears of the cut a moment later than others.
 	stillLooks = 2
+	// leaveTime is about what it takes until the Service leads nowhere, once a primary has
+	// said that it stops: clients that are connected are served for as long.
+	leaveTime = 150 * time.Millisecond
 	// lingerTime is about what it takes until another instance leads and kube-proxy
 	// knows, which looks at the Services once a second.
 	lingerTime = 2 * time.Second
@@ -153,6 +156,9 @@ func (s *supervision) stop(ctx context.Context) error {
 	s.update(func(r *protocol.Report) {
 		r.State, r.Role, r.Streaming = protocol.StateStopping, protocol.RoleNone, false
 	})
+	if change != nil && !failover && s.writable {
+		pause(stopping, leaveTime)
+	}
 	s.disconnect()
 	if err := s.postmaster.Stop(stopping); err != nil {
 		s.log.Error("the stop was not clean", "error", err)
@@ -182,9 +188,14 @@ func (s *supervision) linger(ctx context.Context) {
 	if cluster := s.watcher.Get(); cluster.DeletionTimestamp != nil || len(cluster.Status.InstanceNames) < 2 {
 		return
 	}
+	pause(ctx, lingerTime)
+}
+
+// pause waits for a moment, unless the context ends.
+func pause(ctx context.Context, moment time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(lingerTime):
+	case <-time.After(moment):
 	}
 }
 
