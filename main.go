@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	_ "time/tzdata" // maintenance windows have time zones, and the image has no files of them
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"

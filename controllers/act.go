@@ -264,21 +264,20 @@ func (p *pass) lease(ctx context.Context) error {
 	return nil
 }
 
-// request removes the annotation that asks for a switchover, once it is on record
-// or refused: so one request is one switchover.
+// request removes annotations that ask for something, once that is on record, done or
+// refused: so one request is one switchover.
 func (p *pass) request(ctx context.Context) error {
-	if !p.plan.ClearRequest {
-		return nil
+	for _, annotation := range p.plan.Clear {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)
+		target := &dbv1alpha1.PostgresCluster{}
+		target.Namespace, target.Name = p.cluster().Namespace, p.cluster().Name
+		if err := p.Patch(ctx, target, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			return fmt.Errorf("remove the annotation %s: %w", annotation, err)
+		}
+		// Ours is the only change: the status that is written next is not a stale one's.
+		p.cluster().ResourceVersion = target.ResourceVersion
+		delete(p.cluster().Annotations, annotation)
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, naming.AnnotationSwitchover)
-	target := &dbv1alpha1.PostgresCluster{}
-	target.Namespace, target.Name = p.cluster().Namespace, p.cluster().Name
-	if err := p.Patch(ctx, target, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		return fmt.Errorf("remove the annotation %s: %w", naming.AnnotationSwitchover, err)
-	}
-	// Ours is the only change: the status that is written next is not a stale one's.
-	p.cluster().ResourceVersion = target.ResourceVersion
-	delete(p.cluster().Annotations, naming.AnnotationSwitchover)
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (r *PostgresClusterReconciler) Reconcile(ctx context.Context, req ctrl.Requ
 func nextLook(snapshot *state.Snapshot, decided plan.Plan, faults []status.Fault) time.Duration {
 	next := certificateCheck
 	if decided.Again > 0 {
-		next = decided.Again
+		next = min(next, decided.Again)
 	}
 	for _, fault := range faults {
 		if fault.Reason == dbv1alpha1.ReasonNotOurs {

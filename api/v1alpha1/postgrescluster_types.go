@@ -117,6 +117,17 @@ type PostgresClusterSpec struct {
 	// Replication says what a commit waits for. Default: for no replica.
 	Replication ReplicationSpec `json:"replication,omitempty,omitzero"`
 
+	// Update says how instances are restarted when something needs that.
+	//
+	// +kubebuilder:default={}
+	Update UpdateSpec `json:"update,omitempty,omitzero"`
+
+	// MaintenanceWindow is when restarts, and switchovers that nobody asked for, may
+	// begin. What cannot wait does not: failovers, repairs, instances that do not serve.
+	// The annotation db.my-domain.com/apply-now lets what waits through once. Default:
+	// none, nothing waits.
+	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+
 	// SingleInstanceEviction says whether the pod of a cluster of one instance may be
 	// evicted: Allowed (default), draining its node ends, and the database is away until
 	// the pod runs elsewhere; or Refused, every drain of its node waits until this is
@@ -192,8 +203,8 @@ type StorageSpec struct {
 // PostgreSQLSpec is the configuration of the server.
 type PostgreSQLSpec struct {
 	// Parameters of postgresql.conf. They win over the defaults that are derived
-	// from the pod's memory and CPU. Most are reloaded; some wait for a restart of
-	// PostgreSQL, which the condition Progressing then says. Names are lower-case;
+	// from the pod's memory and CPU. Most are reloaded; some restart PostgreSQL, one
+	// instance at a time, as spec.update and spec.maintenanceWindow say. Names are lower-case;
 	// those with a dot belong to extensions.
 	Parameters Parameters `json:"parameters,omitempty"`
 	// HBA rules, lines of pg_hba.conf, added before the operator's own rule for
@@ -462,6 +473,11 @@ type PostgresClusterStatus struct {
 	// Rejoining is the instance that may rewind or copy its data anew at present: one
 	// at a time.
 	Rejoining string `json:"rejoining,omitempty"`
+	// Restarting is the restart that is under way: one at a time.
+	Restarting *RestartStatus `json:"restarting,omitempty"`
+	// PendingChange is what the difference between the spec and the world will do;
+	// absent if there is none.
+	PendingChange *PendingChange `json:"pendingChange,omitempty"`
 	// Synchronous is what commits wait for; absent without synchronous replication.
 	Synchronous *SynchronousStatus `json:"synchronous,omitempty"`
 }

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+
+	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
+	"github.com/my-org/postgres-operator/internal/instance/config"
+	"github.com/my-org/postgres-operator/internal/protocol"
 )
 
 // finalLSN is where the WAL of a server ends that was shut down cleanly: the
@@ -20,6 +25,27 @@ func (m *Manager) finalLSN(ctx context.Context) (string, error) {
 		return "", errors.New("the server was not shut down cleanly")
 	}
 	return values[controlCheckpoint], nil
+}
+
+// readFollowed finds out what a replica needs at least as much of as the primary has,
+// and reports what it keeps therefore. A primary follows nobody.
+func (m *Manager) readFollowed(ctx context.Context, cluster *dbv1alpha1.PostgresCluster, standby bool) error {
+	followed := map[string]int64{}
+	if standby {
+		values, err := m.controlData(ctx)
+		if err != nil {
+			return err
+		}
+		for name, word := range config.Followed {
+			if followed[name], err = strconv.ParseInt(values[word], 10, 64); err != nil {
+				return fmt.Errorf("read the control file: %s: %w", word, err)
+			}
+		}
+	}
+	m.followed = followed
+	held := config.Held(m.configInput(cluster))
+	m.update(func(r *protocol.Report) { r.HeldParameters = held })
+	return nil
 }
 
 // What pg_controldata calls things.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -275,4 +276,38 @@ func TestABusySessionEndsWithItsPostmaster(t *testing.T) {
 		return running && started != before
 	}, time.Minute, 50*time.Millisecond, "pid %s holds it up: %s", busy, primary.logText())
 	primary.awaitReady(protocol.RolePrimary)
+}
+
+func TestAReplicaKeepsWhatItsPrimaryHasUntilThatHasLess(t *testing.T) {
+	w := newWorld(t, primaryName, replicaName)
+	primary, replica := w.pair()
+	parameter := []string{"max_connections"}
+	restart := func(instance string, pod *testPod) {
+		t.Helper()
+		w.cluster.Status.Restarting = &dbv1alpha1.RestartStatus{Instance: instance, What: dbv1alpha1.RestartPostgreSQL}
+		w.save()
+		require.Eventually(t, func() bool {
+			value, ok := pod.trySQL("app", "show max_connections")
+			return ok && value == "50"
+		}, time.Minute, 100*time.Millisecond)
+	}
+	w.cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"max_connections": "50"}
+	w.cluster.Generation++
+	w.save()
+	primary.awaitReport("that it has to restart", func(r protocol.Report) bool { return slices.Equal(r.PendingRestart, parameter) })
+	report := replica.awaitReport("that it waits", func(r protocol.Report) bool { return slices.Equal(r.HeldParameters, parameter) })
+	assert.Empty(t, report.PendingRestart)
+
+	// Whatever makes it start anew: with less than the primary it could not.
+	replica.kill()
+	replica.start()
+	replica.awaitReport("that it streams", func(r protocol.Report) bool { return r.Streaming })
+	assert.Equal(t, "100", replica.sql("app", "show max_connections"))
+
+	restart(primaryName, primary)
+	report = replica.awaitReport("that it has to restart", func(r protocol.Report) bool { return slices.Equal(r.PendingRestart, parameter) })
+	assert.Empty(t, report.HeldParameters)
+	restart(replicaName, replica)
+	replica.awaitReport("that it streams", func(r protocol.Report) bool { return r.Streaming && len(r.PendingRestart) == 0 })
+	assert.Equal(t, "50", replica.sql("app", "show max_connections"))
 }

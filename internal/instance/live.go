@@ -56,6 +56,9 @@ func (m *Manager) live(ctx context.Context) error {
 	if err := m.tidy(); err != nil {
 		return err
 	}
+	if err := m.readFollowed(ctx, cluster, data.Standby); err != nil {
+		return err
+	}
 	refused, err := config.WriteUsable(ctx, m.configInput(cluster), m.binaries.Path("postgres"), m.supervisor.Run)
 	if err != nil {
 		return err
@@ -186,7 +189,7 @@ func (m *Manager) configInput(cluster *dbv1alpha1.PostgresCluster) config.Input 
 		Cluster: cluster, Instance: m.options.Instance, Major: m.binaries.Version.Major,
 		MemoryBytes: m.options.MemoryBytes, CPUMillis: m.options.CPUMillis,
 		Directory: m.options.Paths.Configuration, Data: m.options.Paths.Data, Socket: m.options.Paths.Socket,
-		TLS: m.options.Paths.TLS, OSUser: osUser(), Cut: m.cut != 0,
+		TLS: m.options.Paths.TLS, OSUser: osUser(), AtLeast: m.followed, Cut: m.cut != 0,
 	}
 }
 

@@ -68,6 +68,8 @@ type Manager struct {
 	isolated bool
 	// cannotFollow is why the data has to be rebuilt, once that is known.
 	cannotFollow *protocol.Rejoin
+	// followed are the primary's values that a replica must not be below.
+	followed map[string]int64
 	// rejoinFailures in a row.
 	rejoinFailures int
 	cut            int64 // the change of the primary for which nothing is received; -1 if it is not certain

@@ -97,6 +97,11 @@ func (m *Manager) supervise(ctx context.Context, postmaster *process.Postmaster,
 				"targetPrimary", cluster.Status.TargetPrimary, "change", cluster.Status.PrimaryChange)
 			return s.stop(ctx)
 		}
+		if restart := cluster.Status.Restarting; restart != nil && restart.Instance == s.options.Instance &&
+			restart.What == dbv1alpha1.RestartPostgreSQL && len(s.report.PendingRestart) > 0 {
+			m.log.Info("restarting PostgreSQL", "parameters", s.report.PendingRestart)
+			return s.stop(ctx)
+		}
 		pause := s.turn(ctx, cluster)
 		if m.cannotFollow != nil {
 			m.log.Info("stopping: the data cannot follow the primary", "reason", m.cannotFollow.Message)
@@ -155,6 +160,7 @@ func (s *supervision) stop(ctx context.Context) error {
 	// Heard by the operator, this ends new connections through the Service.
 	s.update(func(r *protocol.Report) {
 		r.State, r.Role, r.Streaming = protocol.StateStopping, protocol.RoleNone, false
+		r.PendingRestart = nil // the next server begins with what is configured
 	})
 	if change != nil && !failover && s.writable {
 		pause(stopping, leaveTime)
@@ -361,6 +367,11 @@ func (s *supervision) reconfigure(ctx context.Context, cluster *dbv1alpha1.Postg
 	certificates, err := s.syncCertificates()
 	if err != nil {
 		return err
+	}
+	if s.generation != cluster.Generation || len(s.report.HeldParameters) > 0 {
+		if err := s.readFollowed(ctx, cluster, !s.writable); err != nil {
+			return err
+		}
 	}
 	changed, err := s.writeConfiguration(cluster)
 	if err != nil {

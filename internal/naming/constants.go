@@ -41,6 +41,9 @@ const (
 	// is its value, or to the best one if it is empty. The operator removes it when
 	// it has taken the request up.
 	AnnotationSwitchover = "db.my-domain.com/switchover"
+	// AnnotationApplyNow on a cluster lets through, once, what waits for the maintenance
+	// window. The operator removes it when nothing is left that waits.
+	AnnotationApplyNow = "db.my-domain.com/apply-now"
 	// AnnotationFence on a cluster fences instances: "all", or names with commas
 	// between. PostgreSQL is stopped on them, the pods stay.
 	AnnotationFence = "db.my-domain.com/fence"

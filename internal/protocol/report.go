@@ -143,6 +143,11 @@ type Report struct {
 	// PendingRestart names the parameters that wait for a restart of postgres.
 	PendingRestart []string `json:"pendingRestart,omitempty"`
 
+	// HeldParameters names those that a replica keeps as high as the primary has them,
+	// although the spec lowers them: it cannot follow with less. As the primary it would
+	// have to restart for them.
+	HeldParameters []string `json:"heldParameters,omitempty"`
+
 	// StreamCut is the number of the change of the primary for which this replica
 	// has stopped receiving WAL, so that ReceivedLSN stays; 0 if it receives.
 	StreamCut int64 `json:"streamCut,omitempty"`

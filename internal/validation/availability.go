@@ -23,3 +23,16 @@ func checkReplication(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
 	}
 	return nil
 }
+
+// checkMaintenanceWindow: only the operator knows the names of the time zones.
+func checkMaintenanceWindow(cluster *dbv1alpha1.PostgresCluster) field.ErrorList {
+	window := cluster.Spec.MaintenanceWindow
+	if window == nil {
+		return nil
+	}
+	if _, err := window.Location(); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "maintenanceWindow", "timeZone"), window.TimeZone,
+			"is no name of a time zone, such as Europe/Berlin")}
+	}
+	return nil
+}

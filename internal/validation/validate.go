@@ -33,6 +33,7 @@ var checks = []struct {
 	{"replicas", checkReplicas},
 	{"failover", checkFailover},
 	{"replication", checkReplication},
+	{"maintenance window", checkMaintenanceWindow},
 	{"version", checkVersion},
 	{"storage", checkStorage},
 	{"parameters", checkParameters},

@@ -111,3 +111,11 @@ func FuzzValidate(f *testing.F) {
 		assert.Regexp(t, imagePattern, image, "nothing odd reaches a pod")
 	})
 }
+
+func TestATimeZoneThatNobodyKnows(t *testing.T) {
+	cluster := &dbv1alpha1.PostgresCluster{}
+	cluster.Spec.MaintenanceWindow = &dbv1alpha1.MaintenanceWindow{Start: "02:30", TimeZone: "Europe/Atlantis"}
+	assert.ErrorContains(t, Validate(cluster).ToAggregate(), `spec.maintenanceWindow.timeZone: Invalid value: "Europe/Atlantis": is no name of a time zone`)
+	cluster.Spec.MaintenanceWindow.TimeZone = "Europe/Berlin"
+	assert.NotContains(t, Validate(cluster).ToAggregate().Error(), "maintenanceWindow")
+}

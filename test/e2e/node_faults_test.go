@@ -128,8 +128,7 @@ func TestACordonedNodeIsNotChosen(t *testing.T) {
 	}
 	e.Cleanup(func() { e.kubectl("uncordon", cordoned.Node) })
 	e.kubectl("cordon", cordoned.Node)
-	e.patiently(func(ctx context.Context) error { return e.live("db").ForceDeletePod(ctx, former.Pod) })
-	assert.Equal(t, free.Instance, e.anotherLeads("db", former).Instance)
+	assert.Equal(t, free.Instance, e.losesPrimary("db").Instance)
 	e.kubectl("uncordon", cordoned.Node)
 	e.settled("db")
 }

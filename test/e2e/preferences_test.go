@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,16 +33,14 @@ func TestThePreferredReplicaTakesOverAndThePrimaryGoesHome(t *testing.T) {
 	e.eventually("commits wait again", isSynchronous("True"))
 	e.settled("db")
 
-	former := e.primary("db")
-	e.sql(former.Pod, "app", "insert into kept values (2)")
+	e.sql(e.primary("db").Pod, "app", "insert into kept values (2)")
 	for _, replica := range []string{"db-replica-1", "db-replica-2"} {
 		e.eventually(replica+" has every row", func() bool {
 			rows, err := e.trySQL(e.podOf("db", replica).Pod, "app", "select count(*) from kept")
 			return err == nil && rows == "2"
 		})
 	}
-	e.patiently(func(ctx context.Context) error { return e.live("db").ForceDeletePod(ctx, former.Pod) })
-	next := e.anotherLeads("db", former)
+	next := e.losesPrimary("db")
 	assert.Equal(t, "db-replica-2", next.Instance, "of two that have the same, the preferred one")
 	e.sql(next.Pod, "app", "insert into kept values (3)")
 

@@ -63,6 +63,21 @@ func (e *environment) anotherLeads(name string, former live.Primary) live.Primar
 	return e.primary(name)
 }
 
+// losesPrimary makes a failover happen: the container of the primary ends a second time,
+// and the kubelet waits before it starts it again. It returns the successor.
+func (e *environment) losesPrimary(name string) live.Primary {
+	e.Helper()
+	former := e.primary(name)
+	e.patiently(func(context.Context) error { return live.KillContainer(former.UID) })
+	e.eventually("its container is started again", func() bool {
+		return e.kubectl("get", "pod", former.Pod, "--output", "jsonpath={.status.containerStatuses[0].restartCount}") == "1"
+	})
+	e.settled(name)
+	require.Equal(e, former.Instance, e.primary(name).Instance)
+	e.patiently(func(context.Context) error { return live.KillContainer(former.UID) })
+	return e.anotherLeads(name, former)
+}
+
 // account is a writer under way.
 type account struct {
 	*environment

@@ -22,6 +22,7 @@ func Recorded(status dbv1alpha1.PostgresClusterStatus) Assignment {
 		Change:           status.PrimaryChange,
 		LastChange:       status.LastPrimaryChange,
 		Rejoining:        status.Rejoining,
+		Restarting:       status.Restarting,
 		Synchronous:      status.Synchronous,
 	}
 }
@@ -36,6 +37,7 @@ func (a Assignment) Record(status *dbv1alpha1.PostgresClusterStatus) {
 	status.PrimaryChange = a.Change
 	status.LastPrimaryChange = a.LastChange
 	status.Rejoining = a.Rejoining
+	status.Restarting = a.Restarting
 	status.Synchronous = a.Synchronous
 }
 

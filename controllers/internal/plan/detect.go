@@ -37,7 +37,7 @@ func findLoss(s *state.Snapshot, p *Plan) *loss {
 	switch {
 	case primary == nil || primary.Pod == nil:
 		return withoutPod(s, p, name, primary)
-	case s.Lease.Free() && s.Lease.FinalLSN != "" && !primary.IsPrimary() && !justReverted(s, p) && !restarts(s, p, primary):
+	case s.Lease.Free() && s.Lease.FinalLSN != "" && !primary.IsPrimary() && !justReverted(s, p) && !restarts(s, p, primary) && !inPlace(s, p, name):
 		return &loss{handover: true, reason: "PrimaryStopped", message: "instance " + name + " has stopped cleanly"}
 	case s.Dead(primary):
 		return deadContainer(s, p, name, primary)
@@ -59,6 +59,21 @@ func restarts(s *state.Snapshot, p *Plan, primary *state.Instance) bool {
 	return true
 }
 
+// inPlace tells whether the primary is being restarted where it is, as planned: it has
+// as long as after a crash. It has stopped cleanly, so that nothing is lost if a
+// replica takes over after all.
+func inPlace(s *state.Snapshot, p *Plan, name string) bool {
+	restart := p.Assignment.Restarting
+	if restart == nil || restart.Instance != name {
+		return false
+	}
+	left := s.Cluster.Spec.Failover.PrimaryDown() - s.Now.Sub(restart.StartedAt.Time)
+	if left > 0 {
+		p.again(left)
+	}
+	return left > 0
+}
+
 // justReverted tells whether a change was given up a moment ago: the former
 // primary is on its way back, and its Lease is still as the successor left it.
 func justReverted(s *state.Snapshot, p *Plan) bool {
@@ -74,6 +89,9 @@ func withoutPod(s *state.Snapshot, p *Plan, name string, primary *state.Instance
 	switch {
 	case s.Lease.HeldBy(name) && s.Lease.Expired(s.Now):
 		return &loss{reason: "LeaseExpired", message: "the pod of instance " + name + " is going or gone, and its Lease has expired"}
+	case inPlace(s, p, name):
+		p.wait(dbv1alpha1.ReasonRollingOut, "primary %s is being restarted where it is", name)
+		return nil
 	case primary != nil && len(primary.Terminating) > 0:
 		return &loss{handover: true, reason: "PodDeleted", message: "the pod of instance " + name + " is being deleted"}
 	case s.Lease.Free():

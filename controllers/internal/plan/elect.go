@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
 	"github.com/my-org/postgres-operator/internal/naming"
@@ -207,14 +209,18 @@ func watchHandover(s *state.Snapshot, p *Plan) {
 	refused := answers && report.Refusal != nil && report.Refusal.Change == change.Number
 	late := s.Now.Sub(change.StartedAt.Time) >= handoverTime
 	gone := to == nil || to.Pod == nil || s.Dead(to)
-	if (!refused && !late && !gone) || (holds(s, change.To) && !s.Dead(to)) {
+	unclean := cameBack(s, change.From)
+	if (!refused && !late && !gone && !unclean) || (holds(s, change.To) && !s.Dead(to)) {
 		p.wait(dbv1alpha1.ReasonSwitchingOver, "instance %s has to stop, and %s to be promoted", change.From, change.To)
 		return
 	}
 	why := "instance " + change.To + " did not become the primary in time"
-	if refused {
+	switch {
+	case refused:
 		why = report.Refusal.Message
-	} else if gone {
+	case unclean:
+		why = "it did not stop cleanly, and is back with another pod"
+	case gone:
 		why = "the pod of instance " + change.To + " is gone"
 	}
 	from := change.From
@@ -229,6 +235,18 @@ func watchHandover(s *state.Snapshot, p *Plan) {
 		return
 	}
 	p.restart(s, led, "ChangeFailed", why+", and instance "+from+" cannot go on")
+}
+
+// cameBack tells whether an instance runs in another pod than the one that holds the
+// Lease, and which is gone: so it never stopped cleanly, and nobody gives up the Lease.
+// The new pod has the volume, on which nothing of the old one is left.
+func cameBack(s *state.Snapshot, name string) bool {
+	instance := s.Instance(name)
+	report, answers := lastReport(instance)
+	if !answers || !s.Lease.HeldBy(name) || report.State == protocol.StateWaitingForVolume || report.State == protocol.StateStarting {
+		return false
+	}
+	return !slices.ContainsFunc(instance.Pods(), func(pod *corev1.Pod) bool { return string(pod.UID) == s.Lease.HolderPod() })
 }
 
 // holds tells whether an instance has the Lease, and with it the right to lead.

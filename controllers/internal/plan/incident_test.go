@@ -505,7 +505,7 @@ func (s *incidents) pass(dies bool) {
 		s.log("the operator frees the Lease of %s", s.lease.holder)
 		s.lease = s.lease.freed("")
 	}
-	if p.ClearRequest {
+	if len(p.Clear) > 0 {
 		s.cluster.Annotations = nil
 	}
 }

@@ -34,8 +34,14 @@ type Plan struct {
 	// FreeLease: the holder of the Lease cannot lead any more, and the Lease, as it
 	// was seen, is to be freed.
 	FreeLease bool
-	// ClearRequest: the annotation that asks for a switchover has been dealt with.
-	ClearRequest bool
+	// Clear are annotations of the cluster that ask for something, and have been dealt
+	// with.
+	Clear []string
+	// Pending is what the difference between the spec and the world will do; nil if
+	// there is none.
+	Pending *dbv1alpha1.PendingChange
+	// Failback: the primary would go home, and waits for the maintenance window.
+	Failback bool
 	// Urgent: the instances are to be asked at short intervals.
 	Urgent bool
 	// Notices are for the events of the cluster.
@@ -60,6 +66,7 @@ type Assignment struct {
 	Change           *dbv1alpha1.PrimaryChange
 	LastChange       *dbv1alpha1.PrimaryChange
 	Rejoining        string
+	Restarting       *dbv1alpha1.RestartStatus
 	Synchronous      *dbv1alpha1.SynchronousStatus
 }
 
@@ -101,14 +108,17 @@ type Wanted struct {
 func Decide(s *state.Snapshot, wanted Wanted) Plan {
 	var p Plan
 	p.Assignment = assign(s)
-	choosePrimary(s, &p)
+	endRestart(s, wanted, &p.Assignment)
+	choosePrimary(s, wanted, &p)
 	tellLoss(s, &p)
 	synchronize(s, &p.Assignment)
 	allowRejoin(s, &p.Assignment)
 	scaleDown(s, &p)
+	tellPending(s, wanted, &p)
 	rollOut(s, wanted, &p)
 	p.Roles = roles(s, p.Assignment)
 	p.Waits = append(p.Waits, waits(s, p.Assignment)...)
+	waitForWindow(s, wanted, &p)
 	return p
 }
 

@@ -46,16 +46,6 @@ func TestAReplicaThatDoesNotStreamIsWaitedFor(t *testing.T) {
 	assert.Equal(t, "instance db-replica-2 has to stream from the primary", p.Waits[0].Message)
 }
 
-func TestAllInstancesThatHaveToRestartAreNamedInOrder(t *testing.T) {
-	w := settled(t, 3)
-	w.instances["db-primary"].report.Report.PendingRestart = []string{"max_connections", "shared_buffers"}
-	w.instances["db-replica-2"].report.Report.PendingRestart = []string{"shared_buffers"}
-	p := plan.Decide(w.snapshot(), plan.Wanted{})
-	require.Len(t, p.Waits, 1)
-	assert.Equal(t, dbv1alpha1.ReasonRestartPending, p.Waits[0].Reason)
-	assert.Contains(t, p.Waits[0].Message, "for max_connections, shared_buffers on db-replica-2, db-primary:")
-}
-
 func TestReadWriteServiceOpensOnlyAfterTheSystemIdentifierIsRecorded(t *testing.T) {
 	w := newWorld(1)
 	m := w.running("db-primary", protocol.RolePrimary)
@@ -161,9 +151,18 @@ func TestRolloutOrder(t *testing.T) {
 	assert.Contains(t, p.Apply, "db-replica-2")
 	assert.Empty(t, p.Hold)
 
-	// The primary is last, and its pod is deleted by us once the set is changed.
+	// The primary is last. It moves away first, and is restarted as a replica.
 	w = settled(t, 3)
 	p = plan.Decide(w.snapshot(), plan.Wanted{Changed: map[string]bool{"db-primary": true}})
+	require.NotNil(t, p.Assignment.Change)
+	assert.Equal(t, "Update", p.Assignment.Change.Reason)
+	assert.Equal(t, dbv1alpha1.PrimaryChangeSwitchover, p.Assignment.Change.Type)
+	assert.Equal(t, []string{"db-primary"}, p.Hold)
+
+	// Or it stays; its pod is deleted by us once the set is changed.
+	w.cluster.Spec.Update.Primary = dbv1alpha1.PrimaryUpdateRestart
+	p = plan.Decide(w.snapshot(), plan.Wanted{Changed: map[string]bool{"db-primary": true}})
+	assert.Nil(t, p.Assignment.Change)
 	assert.Contains(t, p.Apply, "db-primary")
 	assert.Empty(t, p.Restart)
 	w.instances["db-primary"].generation++

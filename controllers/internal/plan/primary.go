@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// failbackRest is how long the primary stays where it is after a change, before
-	// it goes home: what made it move may come again.
-	failbackRest = time.Minute
+	// changeRest is how long the primary stays where it is after a change, before it
+	// goes home, or a change that failed is tried again: the reason may come again.
+	changeRest = time.Minute
 	// failbackLag is how far home may lag behind and count as caught up, in bytes:
 	// one segment of WAL, a moment of a busy primary.
 	failbackLag = 16 << 20
@@ -28,18 +28,20 @@ const (
 // the primary, or takes the one that is under way one step further. Every step is
 // written into the status before it has an effect, so that another operator goes on
 // where this one ended: one incident, one promotion.
-func choosePrimary(s *state.Snapshot, p *Plan) {
+func choosePrimary(s *state.Snapshot, wanted Wanted, p *Plan) {
 	a := &p.Assignment
 	if a.Change == nil {
 		observePrimary(s, a)
-		beginChange(s, p)
+		beginChange(s, wanted, p)
 	} else {
 		if requested(s) && !asksFor(s, *a.Change) {
 			p.refuse("instance %s is being replaced as the primary already: ask again when that has ended", a.Change.From)
 		}
 		continueChange(s, p)
 	}
-	p.ClearRequest = requested(s) && (a.Change != nil || p.refused)
+	if requested(s) && (a.Change != nil || p.refused) {
+		p.Clear = append(p.Clear, naming.AnnotationSwitchover)
+	}
 	freeLease(s, p)
 	p.Urgent = a.Change != nil || (len(a.Members) > 1 && s.Lease.Overdue(s.Now))
 }
@@ -65,7 +67,7 @@ func observePrimary(s *state.Snapshot, a *Assignment) {
 // beginChange starts a failover or a switchover, if there is a reason to and the
 // cluster has ever had a primary. What a person asks for comes after what cannot
 // wait, and before what the policy wants.
-func beginChange(s *state.Snapshot, p *Plan) {
+func beginChange(s *state.Snapshot, wanted Wanted, p *Plan) {
 	a := &p.Assignment
 	if a.CurrentPrimary == "" || a.CurrentPrimary != a.TargetPrimary || a.SystemIdentifier == "" || len(a.Members) < 2 {
 		if requested(s) {
@@ -97,7 +99,9 @@ func beginChange(s *state.Snapshot, p *Plan) {
 		beginRequested(s, p)
 		return
 	}
-	beginFailback(s, p)
+	if !beginUpdate(s, wanted, p) {
+		beginFailback(s, p)
+	}
 }
 
 // begin writes down a change. A failover has no target yet: the former primary
@@ -188,10 +192,14 @@ func beginFailback(s *state.Snapshot, p *Plan) {
 		return
 	}
 	if a.LastChange != nil && a.LastChange.CompletedAt != nil {
-		if rest := failbackRest - s.Now.Sub(a.LastChange.CompletedAt.Time); rest > 0 {
+		if rest := changeRest - s.Now.Sub(a.LastChange.CompletedAt.Time); rest > 0 {
 			p.again(rest)
 			return
 		}
+	}
+	if p.Failback = !mayDisrupt(s); p.Failback {
+		p.again(nextWindow(s).Sub(s.Now))
+		return
 	}
 	p.begin(s, dbv1alpha1.PrimaryChangeSwitchover, home, "Failback", "spec.failover.failback is Automatic, and the home instance streams again")
 }

@@ -223,7 +223,7 @@ func TestASwitchoverThatIsAskedFor(t *testing.T) {
 			w.cluster.Annotations = map[string]string{naming.AnnotationSwitchover: c.value}
 			c.before(w)
 			p := plan.Decide(w.snapshot(), plan.Wanted{})
-			assert.True(t, p.ClearRequest, "a request is taken up once")
+			assert.Contains(t, p.Clear, naming.AnnotationSwitchover, "a request is taken up once")
 			if c.to == "" {
 				assert.Nil(t, p.Assignment.Change)
 				require.NotEmpty(t, p.Notices)
@@ -489,14 +489,14 @@ func TestARequestThatComesInTheMiddleIsAnswered(t *testing.T) {
 	w, _ := chosen(t, dbv1alpha1.PrimaryChangeFailover)
 	w.cluster.Annotations = map[string]string{naming.AnnotationSwitchover: "db-replica-2"}
 	p := plan.Decide(w.snapshot(), plan.Wanted{})
-	assert.True(t, p.ClearRequest)
+	assert.Contains(t, p.Clear, naming.AnnotationSwitchover)
 	require.NotEmpty(t, p.Notices)
 	assert.Contains(t, p.Notices[0].Message, "refused")
 
 	w.cluster.Status.PrimaryChange.Type, w.cluster.Status.PrimaryChange.Reason = dbv1alpha1.PrimaryChangeSwitchover, "Requested"
 	w.cluster.Annotations[naming.AnnotationSwitchover] = "db-replica-1"
 	p = plan.Decide(w.snapshot(), plan.Wanted{})
-	assert.True(t, p.ClearRequest)
+	assert.Contains(t, p.Clear, naming.AnnotationSwitchover)
 	assert.Empty(t, p.Notices, "it is the one that is being carried out")
 }
 
@@ -588,19 +588,51 @@ func TestPreferredDurabilityWaitsForThoseThatAreThere(t *testing.T) {
 	assert.Equal(t, int32(1), wanted.Number)
 }
 
-func TestFailback(t *testing.T) {
-	away := func() *world {
+// TestAHandoverFromAPodThatWasKilledEndsAtOnce: what was force-deleted may not stop
+// cleanly. Nobody gives up its Lease then, and its instance is back on the same data.
+func TestAHandoverFromAPodThatWasKilledEndsAtOnce(t *testing.T) {
+	handover := func(state protocol.State) *world {
 		w := available(t)
-		w.cluster.Spec.Failover.Failback = dbv1alpha1.FailbackAutomatic
-		w.cluster.Status.TargetPrimary, w.cluster.Status.CurrentPrimary = "db-replica-1", "db-replica-1"
-		w.instances["db-primary"].report.Report.Role, w.instances["db-primary"].report.Report.Streaming = protocol.RoleReplica, true
-		leader := &w.instances["db-replica-1"].report.Report
-		leader.Role, leader.WrittenLSN = protocol.RolePrimary, "0/5000000"
-		leader.Replicas = []protocol.ReplicaConnection{{Instance: "db-primary", State: "streaming", FlushLSN: "0/5000000"}}
-		w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
+		w.cluster.Status.TargetPrimary = "db-replica-1"
+		w.cluster.Status.PrimaryChange = &dbv1alpha1.PrimaryChange{Number: 1, Type: dbv1alpha1.PrimaryChangeSwitchover,
+			From: "db-primary", To: "db-replica-1", StartedAt: metav1.NewTime(epoch), LeaseTransitions: w.lease.Transitions}
+		primary := w.instances["db-primary"]
+		w.startPod("db-primary", primary)
+		primary.report = ownReport(state)
 		return w
 	}
-	w := away()
+	w := handover(protocol.StateWaitingForVolume)
+	assert.NotNil(t, w.pass(plan.Wanted{}).Assignment.Change, "something of it may still run")
+
+	w = handover(protocol.StateWaitingForPrimary)
+	p := w.pass(plan.Wanted{})
+	assert.Nil(t, p.Assignment.Change)
+	assert.Equal(t, "db-primary", p.Assignment.TargetPrimary)
+	assert.Equal(t, dbv1alpha1.PrimaryChangeReverted, p.Assignment.LastChange.Result)
+	assert.Contains(t, p.Assignment.LastChange.Message, "it did not stop cleanly, and is back with another pod")
+}
+
+// ownReport is what an instance says whose PostgreSQL does not run.
+func ownReport(current protocol.State) state.ReportEntry {
+	return state.ReportEntry{Known: true, Report: protocol.Report{State: current, Role: protocol.RoleNone}}
+}
+
+// awayFromHome is a cluster whose primary may go home, and has caught up there.
+func awayFromHome(t *testing.T) *world {
+	t.Helper()
+	w := available(t)
+	w.cluster.Spec.Failover.Failback = dbv1alpha1.FailbackAutomatic
+	w.cluster.Status.TargetPrimary, w.cluster.Status.CurrentPrimary = "db-replica-1", "db-replica-1"
+	w.instances["db-primary"].report.Report.Role, w.instances["db-primary"].report.Report.Streaming = protocol.RoleReplica, true
+	leader := &w.instances["db-replica-1"].report.Report
+	leader.Role, leader.WrittenLSN, leader.Streaming = protocol.RolePrimary, "0/5000000", false
+	leader.Replicas = []protocol.ReplicaConnection{{Instance: "db-primary", State: "streaming", FlushLSN: "0/5000000"}}
+	w.lease.Holder = "db-replica-1/" + string(w.instances["db-replica-1"].pod.UID)
+	return w
+}
+
+func TestFailback(t *testing.T) {
+	w := awayFromHome(t)
 	p := plan.Decide(w.snapshot(), plan.Wanted{})
 	require.NotNil(t, p.Assignment.Change)
 	assert.Equal(t, "db-primary", p.Assignment.TargetPrimary)
@@ -615,7 +647,7 @@ func TestFailback(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := away()
+			w := awayFromHome(t)
 			before(w)
 			assert.Nil(t, plan.Decide(w.snapshot(), plan.Wanted{}).Assignment.Change)
 		})

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"slices"
-	"strings"
-
 	dbv1alpha1 "github.com/my-org/postgres-operator/api/v1alpha1"
 	"github.com/my-org/postgres-operator/controllers/internal/state"
 	"github.com/my-org/postgres-operator/internal/protocol"
@@ -12,7 +9,6 @@ import (
 // waits names what each member is on its way to.
 func waits(s *state.Snapshot, a Assignment) []Wait {
 	var p Plan
-	var pending []*state.Instance
 	for _, name := range a.Members {
 		instance := s.Instance(name)
 		current, known := instance.State()
@@ -41,30 +37,9 @@ func waits(s *state.Snapshot, a Assignment) []Wait {
 			p.wait(dbv1alpha1.ReasonStartingInstances, "instance %s has to stream from the primary", name)
 		case instance.Report.Report.ConfigGeneration < s.Cluster.Generation && instance.Report.Report.Problem == nil:
 			p.wait(dbv1alpha1.ReasonApplyingConfiguration, "instance %s is loading the configuration", name)
-		case len(instance.Report.Report.PendingRestart) > 0:
-			pending = append(pending, instance)
 		}
 	}
-	waitForRestarts(&p, pending, a.TargetPrimary)
 	return p.Waits
-}
-
-// waitForRestarts names all instances that have to restart, in the order that is right.
-func waitForRestarts(p *Plan, pending []*state.Instance, primary string) {
-	if len(pending) == 0 {
-		return
-	}
-	slices.SortStableFunc(pending, func(x, y *state.Instance) int {
-		return order(x.Name == primary) - order(y.Name == primary)
-	})
-	var names, parameters []string
-	for _, instance := range pending {
-		names = append(names, instance.Name)
-		parameters = append(parameters, instance.Report.Report.PendingRestart...)
-	}
-	slices.Sort(parameters)
-	p.wait(dbv1alpha1.ReasonRestartPending, "PostgreSQL has to restart for %s on %s: delete their pods in this order, one after the other is ready, when short interruptions suit",
-		strings.Join(slices.Compact(parameters), ", "), strings.Join(names, ", "))
 }
 
 // rejoinOf says what an instance has to do to follow the primary again, and why.

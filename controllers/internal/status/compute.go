@@ -55,6 +55,7 @@ func Compute(in Input) dbv1alpha1.PostgresClusterStatus {
 			status.ReplicaHosts = append(status.ReplicaHosts, instance.Pod.Status.PodIP)
 		}
 	}
+	status.PendingChange = in.Plan.Pending
 	status.Ready = fmt.Sprintf("%d/%d", status.ReadyInstances, cluster.Spec.Replicas)
 	setConditions(in, &status)
 	return status

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,6 +31,9 @@ type Input struct {
 	Directory, Data, Socket, TLS string
 	// OSUser is the name of the user that runs PostgreSQL.
 	OSUser string
+	// AtLeast are values of a replica's that must not be below the primary's; see
+	// Followed.
+	AtLeast map[string]int64
 	// Cut: a replica receives nothing, whoever the primary is.
 	Cut bool
 }
@@ -62,6 +66,21 @@ func Render(in Input) map[string]string {
 // server writes the defaults, over them the user's parameters, over them what
 // cannot be changed. PostgreSQL takes the last of several lines.
 func server(in Input) string {
+	values := asked(in)
+	for _, name := range held(values, in.AtLeast) {
+		values[name] = strconv.FormatInt(in.AtLeast[name], 10)
+	}
+	maps.Copy(values, fixed(in))
+	var text strings.Builder
+	text.WriteString("# Written by the instance manager; changes are overwritten.\n")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&text, "%s = %s\n", name, postgres.QuoteConfig(values[name]))
+	}
+	return text.String()
+}
+
+// asked are the defaults, and over them the user's parameters.
+func asked(in Input) map[string]string {
 	values := postgres.Defaults(postgres.Sizing{
 		Major: in.Major, MemoryBytes: in.MemoryBytes, CPUMillis: in.CPUMillis,
 		StorageBytes: storageBytes(in.Cluster),
@@ -78,13 +97,7 @@ func server(in Input) string {
 			values[name] = value
 		}
 	}
-	maps.Copy(values, fixed(in))
-	var text strings.Builder
-	text.WriteString("# Written by the instance manager; changes are overwritten.\n")
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		fmt.Fprintf(&text, "%s = %s\n", name, postgres.QuoteConfig(values[name]))
-	}
-	return text.String()
+	return values
 }
 
 // fixed are the reserved parameters; see postgres.Reserved for the reasons.

@@ -39,7 +39,10 @@ select pg_is_in_recovery(),
             then coalesce(greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())::text, '') else '' end,
        case when pg_is_in_recovery() then coalesce(pg_last_wal_replay_lsn()::text, '') else '' end,
        coalesce((select status = 'streaming' from pg_stat_wal_receiver), false),
-       array(select name from pg_settings where pending_restart order by name),
+       -- One that was set and is taken back before a restart stays marked.
+       array(select name from pg_settings s where pending_restart
+             and (setting is distinct from boot_val or exists (select from pg_file_settings f where f.name = s.name))
+             order by name),
        current_setting('synchronous_standby_names')`
 
 // standsStill: the configuration that names no primary is in force, and nothing receives

@@ -164,7 +164,7 @@ func TestParametersOfTheUserDoNotGetInTheWay(t *testing.T) {
 
 	// A change that waits for a restart is named; a value that is wrong is too, in
 	// PostgreSQL's words.
-	in.Cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"max_connections": "50", "statement_timeout": "soon"}
+	in.Cluster.Spec.PostgreSQL.Parameters = dbv1alpha1.Parameters{"max_connections": "50", "statement_timeout": "soon", "track_commit_timestamp": "on"}
 	_, err = config.Write(server.Configuration, config.Render(in))
 	require.NoError(t, err)
 	server.Own(t, server.Configuration)
@@ -180,8 +180,18 @@ func TestParametersOfTheUserDoNotGetInTheWay(t *testing.T) {
 	require.NoError(t, err)
 	assert.Eventually(t, func() bool {
 		seen, err := sql.Observe(t.Context(), connection, naming.UserReplication)
-		return err == nil && slices.Contains(seen.PendingRestart, "max_connections")
+		return err == nil && slices.Contains(seen.PendingRestart, "max_connections") && slices.Contains(seen.PendingRestart, "track_commit_timestamp")
 	}, 10*time.Second, 50*time.Millisecond)
+	delete(in.Cluster.Spec.PostgreSQL.Parameters, "track_commit_timestamp")
+	_, err = config.Write(server.Configuration, config.Render(in))
+	require.NoError(t, err)
+	server.Own(t, server.Configuration)
+	_, err = connection.Exec(t.Context(), "select pg_reload_conf()")
+	require.NoError(t, err)
+	assert.Eventually(t, func() bool {
+		seen, err := sql.Observe(t.Context(), connection, naming.UserReplication)
+		return err == nil && slices.Contains(seen.PendingRestart, "max_connections") && !slices.Contains(seen.PendingRestart, "track_commit_timestamp")
+	}, 10*time.Second, 50*time.Millisecond, "what is taken back is not pending, though PostgreSQL says so")
 	faults, err = sql.ConfigurationErrors(t.Context(), connection)
 	require.NoError(t, err)
 	assert.Empty(t, faults, "to wait for a restart is no fault")
