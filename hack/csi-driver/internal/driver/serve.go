@@ -98,7 +98,8 @@ func serve(ctx context.Context, server *grpc.Server, socket string) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
 	slog.Info("listening", "socket", socket)
-	if err := server.Serve(listener); err != nil {
+	// Ended before it began to serve, it says that it has been stopped: so it has.
+	if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve at %s: %w", socket, err)
 	}
 	return nil
